@@ -1,0 +1,114 @@
+"""Markov decision processes for resource allocation, solved exactly and with certificates.
+
+Public names are loaded when they are first used, so that ``import mdpcloud`` costs little more than
+nothing; `_HOME` says in which module each of them lives.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveError
+
+if TYPE_CHECKING:
+    from mdpcloud import indices, queues, systems
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Action": "model.event",
+    "AverageCost": "solve",
+    "Control": "model.event",
+    "Discounted": "solve",
+    "Event": "model.event",
+    "Flow": "model.event",
+    "Lattice": "model.space",
+    "Mode": "model.event",
+    "Model": "model.model",
+    "Move": "model.event",
+    "Policy": "model.policy",
+    "Reachable": "model.space",
+    "compare": "compare",
+    "evaluate": "solve",
+    "improve": "solve",
+    "load_solution": "solve",
+    "long_run": "solve",
+    "markov_chain": "model.chain",
+    "policy": "model.policy",
+    "read_scenario": "scenario",
+    "recurrent_classes": "solve",
+    "solve": "solve",
+    "stationary": "solve",
+    "step": "model.event",
+    "tabular": "model.tabular",
+}
+_SUBPACKAGES = ("indices", "queues", "systems")
+
+__all__ = [
+    "Action",
+    "AverageCost",
+    "Control",
+    "Discounted",
+    "Event",
+    "Flow",
+    "InputError",
+    "Lattice",
+    "MdpcloudError",
+    "Mode",
+    "Model",
+    "Move",
+    "MultichainError",
+    "Policy",
+    "Reachable",
+    "SolveError",
+    "__version__",
+    "compare",
+    "evaluate",
+    "improve",
+    "indices",
+    "load_solution",
+    "long_run",
+    "markov_chain",
+    "policy",
+    "queues",
+    "read_scenario",
+    "recurrent_classes",
+    "solve",
+    "stationary",
+    "step",
+    "systems",
+    "tabular",
+]
+
+
+class _Package(ModuleType):
+    """The package: ``solve`` and ``compare`` are functions, though submodules bear their names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute, but let no submodule that is being imported hide a public function."""
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _SUBPACKAGES:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        module = sys.modules[__name__]
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}", name=name, obj=module
+        )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+sys.modules[__name__].__class__ = _Package
