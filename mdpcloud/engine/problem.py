@@ -1,7 +1,7 @@
 """What solvers know of a compiled model, whatever its form.
 
-States are numbered 0 ... n-1. A *term* e of the optimality equation is an event or a control: it has a
-rate r_e(x) and actions, and one action is chosen per state and term:
+States are numbered 0 ... n-1. A *term* e of the optimality equation is an event or a control; it
+has a rate r_e(x) and actions, and one action is chosen per state and term:
 
     g = c(x) + sum_e r_e(x) min_a [ k_a(x) + sum_j w_aj(x) ( h(x + s_aj) - h(x) ) ].
 
@@ -74,19 +74,29 @@ class Problem(Protocol):
     """
 
     @property
-    def n(self) -> int: ...
+    def n(self) -> int:
+        """Number of states."""
+        ...
 
     @property
-    def rate_bound(self) -> float: ...
+    def rate_bound(self) -> float:
+        """Uniformisation rate, 1/time."""
+        ...
 
     @property
-    def cost_scale(self) -> float: ...
+    def cost_scale(self) -> float:
+        """Largest cost rate, cost/time."""
+        ...
 
     @property
-    def discrete(self) -> bool: ...
+    def discrete(self) -> bool:
+        """Whether time is discrete."""
+        ...
 
     @property
-    def terms(self) -> tuple[TermInfo, ...]: ...
+    def terms(self) -> tuple[TermInfo, ...]:
+        """Events and controls."""
+        ...
 
     def pack(self, values: Floats) -> Floats:
         """Copy values (n,) into a new work array of the form's own layout."""
@@ -99,15 +109,15 @@ class Problem(Protocol):
     def backup(
         self, h: Floats, out: Floats, *, step: float, shift: float = 0.0, discount: float = 0.0
     ) -> tuple[float, float]:
-        """One fast Bellman sweep over work arrays.
+        """Sweep once over work arrays, fast.
 
-        With v = c + sum_e r_e min_a [...] - discount h it sets out = h + step (v - shift) and returns
-        the smallest and the largest v. Not certified: fast arithmetic in any order.
+        With v = c + sum_e r_e min_a [...] - discount h it sets out = h + step (v - shift) and
+        returns the smallest and the largest v. Not certified: fast arithmetic in any order.
         """
         ...
 
     def certify(self, h: Floats, *, discount: float = 0.0) -> tuple[float, float]:
-        """Proved bounds: a number below every exact v(x) and one above every exact v(x).
+        """Return a number below every exact v(x) and one above every exact v(x).
 
         Raises
         ------
@@ -117,15 +127,15 @@ class Problem(Protocol):
         ...
 
     def greedy(self, h: Floats, margin: float) -> Choice:
-        """Per state and term the first action within margin (cost/time) of the best, -1 at rate 0."""
+        """Choose per state and term the first action within margin (cost/time) of the best."""
         ...
 
     def under(self, choice: Choice) -> Problem:
-        """The uncontrolled problem in which every term takes the chosen action."""
+        """Build the uncontrolled problem in which every term takes the chosen action."""
         ...
 
     def rows(self) -> Rows:
-        """The whole problem as explicit rows."""
+        """List the whole problem as explicit rows."""
         ...
 
     def label(self, state: int) -> str:

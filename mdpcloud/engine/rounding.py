@@ -1,4 +1,7 @@
-"""Bounds on accumulated rounding (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1)."""
+"""Bounds on accumulated rounding.
+
+Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ UNIT_ROUNDOFF = 2.0**-53
 
 
 def gamma(k: int) -> float:
-    """gamma_k = k u / (1 - k u): a product of k factors (1 + delta)^(+-1), |delta| <= u, is within it of 1.
+    """Return gamma_k = k u / (1 - k u).
+
+    A product of k factors (1 + delta)^(+-1) with |delta| <= u differs from 1 by at most gamma_k.
 
     Parameters
     ----------

@@ -1,0 +1,417 @@
+"""Problems as explicit rows: one row per state, term and allowed action, its moves in a CSR matrix.
+
+The optimality equation in rows, with l running over the rows of state x and term e:
+
+    g = c(x) + sum_e min_l [ k_l + sum_y A_ly ( h(y) - h(x) ) ].
+
+The float64 arrays given are the model; `Rows.roundings` tells how far they may be from another one.
+This is the form of tabular models and of everything that needs a matrix (structure, direct solves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
+from mdpcloud.engine.rows_kernels import best_rows, enclose, sweep
+from mdpcloud.errors import InputError, SolveError
+
+__all__ = ["Matrix", "Rows", "RowsProblem"]
+
+Ints: TypeAlias = NDArray[np.int32]
+Matrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
+
+SUM_TOLERANCE = 1e-9
+"""How far the probabilities of a randomised choice may sum from 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A problem written out.
+
+    Parameters
+    ----------
+    n : int
+        Number of states.
+    cost_rate : (n,) array
+        Cost rate c(x), cost/time.
+    state, term, action : (L,) int32 arrays
+        What each row belongs to; sorted by state, then term, then action. Rows of rate 0 are
+        absent.
+    rate : (L,) array
+        Rate of the term, 1/time, positive.
+    cost : (L,) array
+        Cost rate of the row, rate times lump cost, cost/time.
+    transitions : (L, n) CSR array
+        Rates of the moves, rate times weight, 1/time; moves back to the row's own state are left
+        out.
+    roundings : int, default 0
+        How many roundings separate each stored number from the model's (as relative error). 0: the
+        arrays are the model.
+    """
+
+    n: int
+    cost_rate: Floats
+    state: Ints
+    term: Ints
+    action: Ints
+    rate: Floats
+    cost: Floats
+    transitions: Matrix
+    roundings: int = 0
+
+    @classmethod
+    def from_moves(
+        cls,
+        cost_rate: ArrayLike,
+        rows: tuple[ArrayLike, ArrayLike, ArrayLike],
+        rate: ArrayLike,
+        cost: ArrayLike,
+        moves: tuple[ArrayLike, ArrayLike, ArrayLike],
+        *,
+        roundings: int = 0,
+    ) -> Rows:
+        """Sort rows given in any order and collect their moves.
+
+        Parameters
+        ----------
+        cost_rate : (n,) array
+            Cost rate, cost/time.
+        rows : (state, term, action), each (L,)
+            What each row belongs to.
+        rate, cost : (L,) arrays
+            Rate (1/time) and cost rate (cost/time) of each row; rows of rate 0 are dropped.
+        moves : (row, target, rate), each (M,)
+            Row number (in the order given), target state and rate of each move. Moves to the own
+            state and of rate 0 are dropped, several moves of a row to one state add up.
+        roundings : int
+            See `Rows`.
+        """
+        cost_rate = np.asarray(cost_rate, np.float64)
+        state, term, action = (np.asarray(part, np.int32) for part in rows)
+        rate, cost = np.asarray(rate, np.float64), np.asarray(cost, np.float64)
+        row, target, weight = (np.asarray(part) for part in moves)
+        keep = (weight > 0) & (target != state[row])
+        entries = np.asarray(weight[keep], np.float64), (row[keep], target[keep])
+        matrix = sparse.csr_array(entries, shape=(state.size, cost_rate.size))
+        order = np.lexsort((action, term, state))
+        order = order[rate[order] > 0]
+        return cls(
+            cost_rate.size,
+            cost_rate,
+            state[order],
+            term[order],
+            action[order],
+            rate[order],
+            cost[order],
+            matrix[order],
+            roundings,
+        )
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64]:
+        """First row of each group, a group being the rows of one state and term."""
+        if self.state.size == 0:
+            return np.zeros(0, np.int64)
+        new = (np.diff(self.state) != 0) | (np.diff(self.term) != 0)
+        return np.concatenate(([0], np.flatnonzero(new) + 1)).astype(np.int64)
+
+    @cached_property
+    def group(self) -> Ints:
+        """Group of each row, (L,)."""
+        lengths = np.diff(np.append(self.groups, self.state.size))
+        return np.repeat(np.arange(self.groups.size, dtype=np.int32), lengths)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """First row of each state, (n + 1,)."""
+        return np.searchsorted(self.state, np.arange(self.n + 1)).astype(np.int64)
+
+    @cached_property
+    def moves(self) -> tuple[NDArray[np.int64], Ints, Floats]:
+        """Row pointers (L + 1,), targets and rates of the moves, in the kernels' types."""
+        matrix = self.transitions
+        return (
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32, copy=False),
+            np.ascontiguousarray(matrix.data, dtype=np.float64),
+        )
+
+    def largest_per_state(self, values: Floats) -> Floats:
+        """Sum over the terms of the largest of values (L,) among each term's rows, (n,)."""
+        if values.size == 0:
+            return np.zeros(self.n)
+        largest = np.maximum.reduceat(values, self.groups)
+        states = self.state[self.groups]
+        return np.bincount(states, largest, minlength=self.n).astype(np.float64, copy=False)
+
+    def select(self, rows: NDArray[Any]) -> Rows:
+        """Keep only the rows with these numbers (increasing)."""
+        return replace(
+            self,
+            state=self.state[rows],
+            term=self.term[rows],
+            action=self.action[rows],
+            rate=self.rate[rows],
+            cost=self.cost[rows],
+            transitions=self.transitions[rows],
+        )
+
+    def restrict(self, states: NDArray[Any], keep: NDArray[np.bool_]) -> Rows:
+        """Keep only these states (increasing) and those of their rows in keep (L,), renumbered.
+
+        No kept row may leave the states.
+        """
+        number = np.full(self.n, -1, np.int32)
+        number[states] = np.arange(states.size, dtype=np.int32)
+        part = self.select(np.flatnonzero(keep & (number[self.state] >= 0)))
+        matrix = part.transitions
+        inside = sparse.csr_array(
+            (matrix.data, number[matrix.indices], matrix.indptr),
+            shape=(part.state.size, states.size),
+        )
+        return replace(
+            part,
+            n=states.size,
+            cost_rate=self.cost_rate[states],
+            state=number[part.state],
+            transitions=inside,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RowsProblem:
+    """A `Problem` on explicit rows.
+
+    Parameters
+    ----------
+    table : Rows
+        The rows.
+    terms : tuple of TermInfo
+        The terms of the rows.
+    discrete : bool, default False
+        Whether time is discrete.
+    labels : function from state number to str, optional
+        Names of the states in messages; by default their numbers.
+    """
+
+    table: Rows
+    terms: tuple[TermInfo, ...]
+    discrete: bool = False
+    labels: Callable[[int], str] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of states."""
+        return self.table.n
+
+    @cached_property
+    def rate_bound(self) -> float:
+        """Return 1.05 times the largest total rate out of a state, 1/time (1 if nothing moves)."""
+        out = np.asarray(self.table.transitions.sum(axis=1), np.float64).ravel()
+        largest = float(self.table.largest_per_state(out).max(initial=0.0))
+        return 1.05 * largest if largest > 0.0 else 1.0
+
+    @cached_property
+    def cost_scale(self) -> float:
+        """Return the largest cost rate, cost/time."""
+        table = self.table
+        lumps = table.largest_per_state(np.abs(table.cost))
+        return float((np.abs(table.cost_rate) + lumps).max(initial=0.0))
+
+    def pack(self, values: Floats) -> Floats:
+        """Copy values (n,) into a new work array."""
+        return np.array(values, dtype=np.float64)
+
+    def unpack(self, work: Floats) -> Floats:
+        """Copy the values (n,) out of a work array."""
+        return work.copy()
+
+    def backup(
+        self, h: Floats, out: Floats, *, step: float, shift: float = 0.0, discount: float = 0.0
+    ) -> tuple[float, float]:
+        """Sweep once, fast: out = h + step (v - shift), see `Problem.backup`."""
+        table = self.table
+        low, high = sweep(
+            table.first,
+            table.term,
+            table.cost_rate,
+            table.cost,
+            *table.moves,
+            h,
+            out,
+            step,
+            shift,
+            discount,
+        )
+        return float(low), float(high)
+
+    def enclose(self, h: Floats, *, discount: float = 0.0) -> tuple[Floats, Floats]:
+        """Return proved lower and upper bounds (n,) on v at every state, cost/time.
+
+        The widening per state is at most gamma_k sum_e max_l [|k_l| + sum_y A_ly |h(y) - h(x)|]
+        plus gamma_k (|c(x)| + discount |h(x)|), k being a few more than the terms plus the moves
+        of a row; the proof is in `rows_kernels.enclose`.
+
+        Raises
+        ------
+        SolveError
+            If a value is not finite.
+        """
+        table = self.table
+        lower, upper = np.empty(self.n), np.empty(self.n)
+        finite = enclose(
+            table.first,
+            table.term,
+            table.cost_rate,
+            table.cost,
+            *table.moves,
+            h,
+            lower,
+            upper,
+            discount,
+            table.roundings,
+        )
+        if not finite:
+            raise SolveError("a value of the certifying sweep is not finite")
+        return lower, upper
+
+    def certify(self, h: Floats, *, discount: float = 0.0) -> tuple[float, float]:
+        """Return a number below every exact v(x) and one above, see `Problem.certify`."""
+        lower, upper = self.enclose(h, discount=discount)
+        return float(lower.min()), float(upper.max())
+
+    def greedy(self, h: Floats, margin: float) -> Choice:
+        """Choose per state and term the first action within margin (cost/time) of the best."""
+        table = self.table
+        chosen = np.empty(table.groups.size, np.int64)
+        best_rows(
+            table.first, table.term, table.cost, *table.moves, h, max(float(margin), 0.0), chosen
+        )
+        return self.choice_of(chosen)
+
+    def choice_of(self, rows: NDArray[Any]) -> Choice:
+        """Return the choice that consists of these rows, at most one per state and term."""
+        table = self.table
+        choice = np.full((len(self.terms), self.n), -1, choice_dtype(self.terms))
+        choice[table.term[rows], table.state[rows]] = table.action[rows]
+        return choice
+
+    def chosen(self, choice: Choice) -> NDArray[np.int64]:
+        """Return the numbers of the chosen rows, one per state and term.
+
+        Raises
+        ------
+        InputError
+            If an action is chosen that has no row (it is not allowed in that state).
+        """
+        table = self.table
+        rows = np.flatnonzero(choice[table.term, table.state] == table.action)
+        if rows.size != table.groups.size:
+            missing = np.setdiff1d(np.arange(table.groups.size), table.group[rows])[0]
+            row = table.groups[missing]
+            state, term = int(table.state[row]), int(table.term[row])
+            raise InputError(self._not_allowed(state, term, int(choice[term, state])))
+        return rows
+
+    def _not_allowed(self, state: int, term: int, action: int) -> str:
+        table, info = self.table, self.terms[term]
+        here = (table.state == state) & (table.term == term)
+        allowed = ", ".join(info.actions[a] for a in table.action[here])
+        name = info.actions[action] if 0 <= action < len(info.actions) else str(action)
+        return (
+            f"action {name!r} of {info.name!r} is not allowed in state {self.label(state)}; "
+            f"allowed there: {allowed}"
+        )
+
+    def under(self, choice: Choice) -> RowsProblem:
+        """Build the uncontrolled problem in which every term takes the chosen action."""
+        return self._uncontrolled(self.table.select(self.chosen(choice)))
+
+    def mixed(self, mixture: Mixture) -> RowsProblem:
+        """Build the uncontrolled problem of a randomised choice.
+
+        The rows of a state and term become one, with the probabilities as weights.
+        """
+        table = self.table
+        matrix = self._mixing(mixture)
+        rows = table.select(table.groups)
+        mean = replace(
+            rows,
+            action=np.zeros_like(rows.action),
+            cost=cast(Floats, matrix @ table.cost),
+            transitions=_without_zeros(matrix @ table.transitions),
+            roundings=table.roundings + 2 + max((len(t.actions) for t in self.terms), default=0),
+        )
+        return self._uncontrolled(mean)
+
+    def _uncontrolled(self, rows: Rows) -> RowsProblem:
+        terms = tuple(replace(term, decision=False) for term in self.terms)
+        return replace(self, table=rows, terms=terms)
+
+    def _mixing(self, mixture: Mixture) -> Matrix:
+        """Probabilities of the rows, one matrix row per group; they sum to 1."""
+        table = self.table
+        share = np.empty(table.state.size)
+        for e, probabilities in enumerate(mixture):
+            here = table.term == e
+            share[here] = np.asarray(probabilities)[table.action[here], table.state[here]]
+        total = np.add.reduceat(share, table.groups) if share.size else share
+        wrong = ~(np.abs(total - 1.0) <= SUM_TOLERANCE) if share.size else np.zeros(0, bool)
+        bad = np.flatnonzero(~(share >= 0.0))
+        if bad.size or wrong.any():
+            row = bad[0] if bad.size else table.groups[np.flatnonzero(wrong)[0]]
+            raise InputError(
+                f"probabilities of {self.terms[table.term[row]].name!r} in state "
+                f"{self.label(int(table.state[row]))} must be >= 0 and sum to 1 over the allowed "
+                f"actions; they sum to {total[table.group[row]]:g}"
+            )
+        shape = (table.groups.size, table.state.size)
+        pointer = np.append(table.groups, table.state.size)
+        return sparse.csr_array((share / total[table.group], np.arange(shape[1]), pointer), shape)
+
+    def generator(self, choice: Choice | Mixture) -> tuple[Matrix, Floats]:
+        """Return the generator (n, n), 1/time, and the cost rate (n,), cost/time, under a choice.
+
+        Parameters
+        ----------
+        choice : (n_terms, n) integer array, or per term the probabilities (n_actions, n)
+            What every term does in every state.
+        """
+        integers = isinstance(choice, np.ndarray) and choice.dtype.kind == "i"
+        fixed = self.under(choice) if integers else self.mixed(choice)  # type: ignore[arg-type]
+        return fixed.chain()
+
+    def chain(self) -> tuple[Matrix, Floats]:
+        """Return generator and cost rate of a problem with one row per state and term."""
+        table = self.table
+        if table.groups.size != table.state.size:
+            raise InputError("the problem has decisions; fix them first with under(choice)")
+        ones = np.ones(table.state.size)
+        collect = sparse.csr_array(
+            (ones, np.arange(ones.size), table.first), shape=(self.n, ones.size)
+        )
+        moves = collect @ table.transitions
+        out = np.asarray(moves.sum(axis=1), np.float64).ravel()
+        generator = cast(Matrix, sparse.csr_array(moves - sparse.diags_array(out, format="csr")))
+        return generator, table.cost_rate + cast(Floats, collect @ table.cost)
+
+    def rows(self) -> Rows:
+        """Return the rows."""
+        return self.table
+
+    def label(self, state: int) -> str:
+        """Return the name of a state."""
+        return self.labels(state) if self.labels is not None else str(state)
+
+
+def _without_zeros(matrix: Matrix) -> Matrix:
+    matrix.eliminate_zeros()
+    return matrix
