@@ -1,0 +1,122 @@
+"""Rules and systems of the user's own, named by text: ``my_rules.py:rule`` or ``module:name``.
+
+A path is relative to a folder given by the caller, the scenario's. A file is executed once per
+content: reading two scenarios that name the same file gives the same objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import importlib
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from mdpcloud.errors import InputError
+
+__all__ = ["did_you_mean", "is_reference", "load", "mistake_in_plugin"]
+
+_PREFIX = "mdpcloud_plugin_"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A suggestion to append to a message, empty if no known word is near.
+
+    Examples
+    --------
+    >>> did_you_mean("cloud_ruoting", ["cloud_routing", "retrial"])
+    "; did you mean 'cloud_routing'?"
+    """
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def is_reference(text: str) -> bool:
+    """Whether the text names an object in a file or module, not an entry of a registry."""
+    return ":" in text or text.endswith(".py")
+
+
+def load(reference: str, folder: Path) -> object:
+    """Object named by ``path.py:name``, relative to the folder, or by ``module:name``.
+
+    Raises
+    ------
+    InputError
+        If the reference is malformed, or its file, module or name does not exist or does not load.
+    """
+    place, _, name = reference.rpartition(":")
+    if not place or not name.isidentifier():
+        raise InputError(f"{reference!r} must be of the form 'file.py:name' or 'module:name'")
+    module = _from_file(folder / place) if place.endswith(".py") else _from_name(place)
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        hint = did_you_mean(name, (n for n in vars(module) if not n.startswith("_")))
+        raise InputError(f"{place} has no {name!r}{hint}") from None
+
+
+def _from_name(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise InputError(
+                f"module {name!r} is not installed (a file is named by its path: '{name}.py:...')"
+            ) from None
+        raise InputError(f"module {name!r} could not be loaded: {_summary(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise InputError(f"module {name!r} could not be loaded: {_summary(error)}") from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"file {path} cannot be read: {error.strerror}") from None
+    place = str(path.resolve())
+    key = hashlib.sha256(place.encode() + b"\0" + source).hexdigest()[:12]
+    name = f"{_PREFIX}{path.stem}_{key}"
+    if name not in sys.modules:
+        sys.modules[name] = module = ModuleType(name)
+        module.__file__ = place
+        try:
+            with _importable(path.resolve().parent):
+                exec(compile(source, place, "exec"), vars(module))
+        except (Exception, SystemExit) as error:
+            del sys.modules[name]
+            raise InputError(f"file {path} could not be loaded: {_summary(error)}") from error
+    return sys.modules[name]
+
+
+@contextlib.contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Let a file that is being loaded import its neighbours; installed modules come first."""
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _summary(error: BaseException) -> str:
+    """Kind, message and line of an error, in one line."""
+    text = "".join(traceback.format_exception_only(error)[-1:]).strip()
+    if isinstance(error, SyntaxError):
+        return f"{text} (line {error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{text} (line {frames[-1].lineno} of {frames[-1].filename})" if frames else text
+
+
+def mistake_in_plugin(error: BaseException) -> str | None:
+    """Description of an error that the code of a user's file raised, None if another code did."""
+    innermost = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).startswith(_PREFIX):
+            innermost = frame
+    if innermost is None:
+        return None
+    return f"{innermost.f_code.co_name} of {innermost.f_code.co_filename}: {_summary(error)}"
