@@ -1,0 +1,31 @@
+"""Systems: parameters of an allocation scheme, and the model that they make.
+
+The public names of every module of this package are names of the package, loaded when first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _public() -> dict[str, Any]:
+    from mdpcloud.systems.registry import modules
+
+    return {
+        name: getattr(module, name)
+        for module in modules()
+        for name in module.__all__
+        if module.__name__.rpartition(".")[2] not in ("parameters", "registry")
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_"):
+        public = _public()
+        if name in public:
+            return public[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_public()})
