@@ -1,0 +1,201 @@
+"""Reading a scenario file (TOML, format 1), with every mistake reported at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+from annotated_types import MinLen
+
+from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean, is_reference, load
+from mdpcloud.scenario.mistakes import Mistake, in_words
+from mdpcloud.scenario.settings import CompareSettings, Scenario, SolveSettings, Ties
+from mdpcloud.systems.registry import find_system, policy_names
+
+__all__ = ["read_scenario"]
+
+FORMAT = 1
+Text = Annotated[str, MinLen(1)]
+
+
+@dataclass(frozen=True)
+class _CompareTable:
+    policies: Annotated[tuple[Text, ...], MinLen(1)] | None = None
+    ties: Ties = "fastest"
+
+
+def read_scenario(path: str | PathLike[str]) -> Scenario:
+    """Read and check a scenario file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; paths of the user's own rules and systems in it are relative to its folder.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not TOML or has another format, or anything in it is wrong:
+        the message names every mistake with its place and what is allowed.
+    """
+    file = Path(path)
+    content, document = _parse(file)
+    _check_format(document, file)
+    mistakes: list[Mistake] = []
+    system = _system_class(document, file.parent, mistakes)
+    known = {
+        "format": int,
+        "system": Text,
+        "name": Text,
+        "time_unit": Text,
+        "cost_unit": Text,
+        "parameters": Any if system is None else system,
+        "solve": SolveSettings,
+        "compare": _CompareTable,
+    }
+    values = _validated(document, known, file, mistakes)
+    policies = _policies(_listed(document), system, file.parent, mistakes)
+    if mistakes or values is None:
+        _refuse(file, mistakes)
+    return Scenario(
+        format=values.format,
+        system=values.parameters,
+        system_name=values.system,
+        name=values.name or file.stem,
+        time_unit=values.time_unit,
+        cost_unit=values.cost_unit,
+        solve=values.solve,
+        compare=CompareSettings(policies or None, values.compare.ties),
+        path=file,
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _parse(file: Path) -> tuple[bytes, dict[str, Any]]:
+    try:
+        content = file.read_bytes()
+    except IsADirectoryError:
+        raise InputError(f"{file} is a folder; a scenario is a TOML file") from None
+    except OSError as error:
+        raise InputError(f"scenario {file} cannot be read: {error.strerror}") from None
+    try:
+        return content, tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"scenario {file} is not a text in UTF-8: byte {error.start} is {error.reason}"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"scenario {file} is not TOML: {error}") from None
+
+
+def _check_format(document: Mapping[str, Any], file: Path) -> None:
+    found = document.get("format", FORMAT)
+    if type(found) is not int or found != FORMAT:
+        raise InputError(
+            f"scenario {file} has format {found!r}; this version of mdpcloud reads format {FORMAT}"
+        )
+
+
+def _system_class(
+    document: Mapping[str, Any], folder: Path, mistakes: list[Mistake]
+) -> type[Any] | None:
+    name = document.get("system")
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        return find_system(name, folder)
+    except InputError as error:
+        mistakes.append(("system", f"system: {error}"))
+        return None
+
+
+def _validated(
+    document: Mapping[str, Any], known: Mapping[str, Any], file: Path, mistakes: list[Mistake]
+) -> Any:
+    """Checked content of the file, None if there are mistakes."""
+    from pydantic import ConfigDict, ValidationError, create_model
+    from pydantic.errors import PydanticUserError
+
+    defaults: dict[str, Any] = {
+        "name": "",
+        "time_unit": "time unit",
+        "cost_unit": "cost unit",
+        "solve": SolveSettings(),
+        "compare": _CompareTable(),
+    }
+    fields: dict[str, Any] = {key: (hint, defaults.get(key, ...)) for key, hint in known.items()}
+    strict = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
+    )
+    text = json.dumps({"parameters": {}, **document}, default=str)
+    try:
+        model = create_model("Scenario", __config__=strict, **fields)
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        mistakes.extend(in_words(error.errors(), known))
+    except PydanticUserError as error:
+        reason = str(error).partition("\n")[0]
+        mistakes.append(("system", f"system: its fields cannot be read from a file: {reason}"))
+    return None
+
+
+def _listed(document: Mapping[str, Any]) -> list[object]:
+    """Policies that the file lists, whatever else is wrong with it."""
+    table = document.get("compare")
+    listed = table.get("policies") if isinstance(table, dict) else None
+    return listed if isinstance(listed, list) else []
+
+
+def _policies(
+    listed: Iterable[object], system: type[Any] | None, folder: Path, mistakes: list[Mistake]
+) -> dict[str, str | Callable[..., Any]]:
+    """Rule or name of each policy, by a name that is short where it can be."""
+    names = {i: one for i, one in enumerate(listed) if isinstance(one, str)}
+    found: dict[str, str | Callable[..., Any]] = {}
+    for place, name in names.items():
+        label = _short(name, names.values())
+        try:
+            if label in found:
+                raise InputError(f"{name!r} is given twice")
+            found[label] = _policy(name, system, folder)
+        except InputError as error:
+            where = f"compare.policies[{place}]"
+            mistakes.append((where, f"{where}: {error}"))
+    return found
+
+
+def _short(name: str, names: Iterable[str]) -> str:
+    """The rule's own name, or the whole reference where another policy has that name too."""
+    ends = [one.rpartition(":")[2] for one in {*names}]
+    end = name.rpartition(":")[2]
+    return end if ends.count(end) == 1 else name
+
+
+def _policy(name: str, system: type[Any] | None, folder: Path) -> str | Callable[..., Any]:
+    if is_reference(name):
+        rule = load(name, folder)
+        if not callable(rule):
+            raise InputError(f"{name!r} must be a function of the state; it is {rule!r}")
+        return rule
+    known = None if system is None else policy_names(system)
+    if known is not None and name not in known:
+        there = f"; there are {', '.join(known)}" if known else "; it has none of its own"
+        raise InputError(f"the system has no policy {name!r}{did_you_mean(name, known) or there}")
+    return name
+
+
+def _refuse(file: Path, mistakes: Sequence[Mistake]) -> NoReturn:
+    count = f"{len(mistakes)} mistakes" if len(mistakes) > 1 else "a mistake"
+    lines = "\n".join(f"  {message}" for _, message in mistakes)
+    raise InputError(f"scenario {file} has {count}:\n{lines}")

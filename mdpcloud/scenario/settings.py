@@ -1,0 +1,127 @@
+"""What a scenario file holds, once it is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Lt, MinLen, Unit
+
+from mdpcloud.errors import InputError
+from mdpcloud.systems.parameters import validate
+
+__all__ = ["CompareSettings", "Discount", "Scenario", "SolveSettings", "Ties"]
+
+Ties = Literal["first", "last", "fastest", "slowest"]
+
+
+@dataclass(frozen=True)
+class Discount:
+    """Discounting by a rate (continuous time) or by a factor (discrete time), one of them.
+
+    Parameters
+    ----------
+    discount_rate : float, optional
+        Rate at which later costs lose weight, 1/time.
+    discount_factor : float, optional
+        Weight of the next step's cost.
+    """
+
+    discount_rate: Annotated[float, Gt(0), Unit("1/time")] | None = None
+    discount_factor: Annotated[float, Ge(0), Lt(1)] | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+        if (self.discount_rate is None) == (self.discount_factor is None):
+            raise InputError("exactly one of discount_rate and discount_factor must be given")
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """How to solve: the table ``[solve]`` of a scenario.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest difference of the certified bounds, as a part of the optimum.
+    criterion : "average_cost" or Discount
+        In a file ``"average_cost"``, ``{ discount_rate = 0.1 }`` or ``{ discount_factor = 0.9 }``.
+    solver : str, optional
+        By default the solver is chosen by the size of the model.
+    threads : int
+        Number of threads of the sweeps.
+    caps : tuple of int, optional
+        Largest number of jobs at each node; by default the system chooses.
+    time_limit : float, optional
+        Time after which to stop with the best bounds so far, in seconds.
+    """
+
+    tolerance: Annotated[float, Gt(0), Lt(1)] = 1e-8
+    criterion: Literal["average_cost"] | Discount = "average_cost"
+    solver: Literal["value_iteration", "policy_iteration"] | None = None
+    threads: Annotated[int, Ge(1)] = 1
+    caps: Annotated[tuple[Annotated[int, Ge(0)], ...], MinLen(1)] | None = None
+    time_limit: Annotated[float, Gt(0), Unit("second")] | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """What to compare: the table ``[compare]`` of a scenario.
+
+    Parameters
+    ----------
+    policies : mapping of str, optional
+        Name to a rule of the user's own, or to the name itself for a policy that the system knows;
+        by default every policy that the system knows. `mdpcloud.compare` takes it as it is.
+    ties : str
+        Which of several actions of equal index is taken.
+    """
+
+    policies: Mapping[str, str | Callable[..., Any]] | None = None
+    ties: Ties = "fastest"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario file.
+
+    Attributes
+    ----------
+    format : int
+        Version of the file format, 1.
+    system : object
+        The system, an instance of its dataclass.
+    system_name : str
+        The system as the file names it.
+    name : str
+        The scenario's own name, by default that of its file.
+    time_unit, cost_unit : str
+        Units of the parameters and results: rates are 1/time_unit, costs are in cost_unit.
+    solve : SolveSettings
+    compare : CompareSettings
+    path : Path
+    sha256 : str
+        Hash of the file's bytes, in hexadecimal digits.
+    """
+
+    format: int
+    system: Any
+    system_name: str
+    name: str
+    time_unit: str
+    cost_unit: str
+    solve: SolveSettings = field(default_factory=SolveSettings)
+    compare: CompareSettings = field(default_factory=CompareSettings)
+    path: Path = Path()
+    sha256: str = ""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The system's parameters, those left out in the file included."""
+        return dataclasses.asdict(self.system)

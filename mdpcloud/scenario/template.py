@@ -1,0 +1,167 @@
+"""A commented scenario to start from, written from the annotations and docstring of a system."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from mdpcloud.systems.parameters import bounds, describe, hints, unit_of
+from mdpcloud.systems.registry import find_system, policy_names, summary_of
+
+__all__ = ["new_scenario"]
+
+_HEAD = """\
+# A scenario for mdpcloud; run it with: mdpcloud compare FILE
+# {summary}
+format = 1
+system = {system}
+name = {name}
+time_unit = "minute"          # rates below are per minute
+cost_unit = "service fee"     # costs below are in service fees
+"""
+
+_TAIL = """
+
+[solve]
+tolerance = 1e-8              # largest difference of the certified bounds, relative to the optimum
+# criterion = "average_cost"  # or {{ discount_rate = 0.1 }}, 1/time (solve and evaluate only)
+# solver = "policy_iteration" # or "value_iteration"; by default chosen by the size of the model
+# threads = 1
+# time_limit = 60.0           # seconds; then the best bounds so far are printed
+# caps = [40, 40]             # largest number of jobs at each node; by default the system chooses
+
+[compare]
+# Your own rule, a function of the state in a file beside this one: "my_rules.py:my_rule"
+{policies}
+ties = "fastest"              # which of equal indices: "first", "last", "fastest", "slowest"
+"""
+
+
+def new_scenario(system: str) -> str:
+    """Text of a commented scenario for a system.
+
+    Values are those of the system's ``example()``, where it has one, else defaults or the simplest
+    values allowed.
+
+    Parameters
+    ----------
+    system : str
+        Name of the system, or ``file.py:Class``.
+
+    Raises
+    ------
+    InputError
+        If there is no such system.
+    """
+    cls = find_system(system)
+    example = cls.example() if hasattr(cls, "example") else None
+    names = policy_names(cls)
+    short = system.rpartition(":")[2]
+    head = _HEAD.format(
+        summary=summary_of(cls), system=json.dumps(system), name=json.dumps(f"my {short}")
+    )
+    policies = ("" if names else "# ") + f"policies = {_toml(names or ('my_rules.py:my_rule',))}"
+    return head + "\n".join(_table("parameters", cls, example)) + _TAIL.format(policies=policies)
+
+
+def _table(path: str, cls: type[Any], example: Any, *, comments: bool = True) -> Iterator[str]:
+    """Lines of a table: plain values first, as TOML wants it, then the tables inside it."""
+    about = _explanations(cls)
+    fields = [(field, hints(cls)[field.name]) for field in dataclasses.fields(cls) if field.init]
+    yield from ("", f"[{path}]")
+    for field, hint in fields:
+        if _dataclass_of(hint) is None:
+            if comments:
+                yield "# " + "; ".join(filter(None, [about.get(field.name), _limits(hint)]))
+            yield _line(field.name, _value(field, hint, example), hint)
+    for field, hint in fields:
+        nested = _dataclass_of(hint)
+        value = _value(field, hint, example)
+        if nested is not None and isinstance(value, tuple):
+            place = f"[{path.strip('[]')}.{field.name}]"
+            for i, one in enumerate(value):
+                yield from _table(place, nested, one, comments=comments and i == 0)
+        elif nested is not None and not (value is None and field.default is None):
+            yield from _table(f"{path}.{field.name}", nested, value, comments=comments)
+
+
+def _line(name: str, value: Any, hint: Any) -> str:
+    return f"# {name} = {_toml(_simplest(hint))}" if value is None else f"{name} = {_toml(value)}"
+
+
+def _limits(hint: Any) -> str:
+    unit = unit_of(hint)
+    return describe(hint) + (f" ({unit})" if unit else "")
+
+
+def _explanations(cls: type[Any]) -> dict[str, str]:
+    """First sentence on each parameter in the docstring's section "Parameters" (numpydoc)."""
+    text = inspect.getdoc(cls) or ""
+    section = re.search(r"^Parameters\n-+\n((?:.+\n?|\n(?=\S+ ?:))*)", text, re.MULTILINE)
+    found: dict[str, str] = {}
+    for entry in re.finditer(
+        r"^(\S.*?) ?:.*\n((?:    .*\n?)+)", section[1] if section else "", re.M
+    ):
+        sentence = " ".join(entry[2].split()).partition(". ")[0].rstrip(".")
+        found.update(dict.fromkeys(entry[1].split(", "), sentence))
+    return found
+
+
+def _value(field: dataclasses.Field[Any], hint: Any, example: Any) -> Any:
+    if example is not None:
+        return getattr(example, field.name)
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return _simplest(hint)
+
+
+def _base(hint: Any) -> Any:
+    """Annotation without its limits and without "or left out"."""
+    if get_origin(hint) is Annotated:
+        return _base(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        return _base(next(one for one in get_args(hint) if one is not type(None)))
+    return hint
+
+
+def _dataclass_of(hint: Any) -> type[Any] | None:
+    """Dataclass whose tables a field holds, one or a list of them."""
+    base = _base(hint)
+    if get_origin(base) is tuple:
+        base = _base(get_args(base)[0])
+    return base if isinstance(base, type) and dataclasses.is_dataclass(base) else None
+
+
+def _simplest(hint: Any) -> Any:
+    """A simple value that an annotation allows; None for a dataclass, whose table follows."""
+    base = _base(hint)
+    if get_origin(base) is Literal:
+        return get_args(base)[0]
+    if get_origin(base) is tuple:
+        return tuple(_simplest(one) for one in get_args(base) if one is not Ellipsis)
+    if base in (int, float):
+        return base(_number(hint))
+    return {bool: True, str: "text"}.get(base)
+
+
+def _number(hint: Any) -> float:
+    """One, if the bounds allow it, else a number at, beside or between them."""
+    limits = list(bounds(hint))
+    ends = [value for _, value, _ in limits]
+    beside = [end + d for end in ends for d in (0, 1, -1)]
+    candidates = [1.0, *beside, sum(ends) / max(len(ends), 1)]
+    fitting = (c for c in candidates if all(fits(c, value) for _, value, fits in limits))
+    return float(next(fitting))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(_toml(one) for one in value)}]"
+    return json.dumps(value)
