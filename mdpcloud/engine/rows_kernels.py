@@ -162,11 +162,8 @@ def best_rows(
 
 @kernel()
 def prune(
-    first: Longs,
     group: Ints,
     left: Ints,
-    indptr: Longs,
-    indices: Ints,
     back_indptr: Longs,
     back_rows: Ints,
     row_state: Ints,

@@ -72,7 +72,7 @@ def exact_values(problem, h, discount=0.0):
     return values
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(problems(), st.data(), st.sampled_from([0.0, 0.1, 1e-3]))
 def test_the_certificate_encloses_the_exact_values(problem, data, discount):
     h = np.array([data.draw(st.floats(-1e8, 1e8)) for _ in range(problem.n)])
