@@ -1,0 +1,328 @@
+"""A model compiled: its numbers evaluated once, its sweeps run by the kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpcloud.engine import kernels
+from mdpcloud.engine.indexed import IndexedLayout, enumerate_states
+from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
+from mdpcloud.engine.memory import check_memory
+from mdpcloud.engine.problem import Choice, Floats, TermInfo
+from mdpcloud.engine.program import NONE, Program, ProgramBuilder
+from mdpcloud.engine.rows import Rows
+from mdpcloud.engine.terms import Grid, Term, choose_terms, evaluate_field, evaluate_terms
+from mdpcloud.errors import InputError, SolveError
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Lattice
+
+__all__ = ["CompiledProblem", "Form", "compile_events"]
+
+Form = Literal["lattice", "indexed"]
+Array = NDArray[Any]
+LEAST_FILL = 0.4  # part of its box that a region must fill for the lattice form to be the faster one
+SAFETY = 1.05  # uniformisation rate over the largest total rate: above 1, or periodic chains never settle
+LOST = 1e200  # a right-hand side beyond this has met the value of a forbidden action
+
+_one_parallel_kernel = threading.Lock()  # numba's workqueue layer aborts when entered twice
+_process = os.getpid()
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledProblem:
+    """A model in lattice or indexed form; implements `mdpcloud.engine.problem.Problem`.
+
+    Attributes
+    ----------
+    layout : LatticeLayout or IndexedLayout
+    program : Program
+    terms : tuple of TermInfo
+    rate_bound, cost_scale : float
+    choice : int8 array (multi-action terms, cells), or None
+        Fixed actions; None minimises.
+    threads : int
+    """
+
+    layout: Any
+    program: Program
+    terms: tuple[TermInfo, ...]
+    rate_bound: float
+    cost_scale: float
+    choice: Array | None = None
+    threads: int = 1
+    discrete: bool = field(default=False, init=False)
+
+    @property
+    def n(self) -> int:
+        """Number of states."""
+        return int(self.layout.n)
+
+    @property
+    def grid(self) -> Grid:
+        """The states' coordinates."""
+        grid: Grid = self.layout.grid
+        return grid
+
+    def pack(self, values: Floats) -> Floats:
+        """States' values as a work array; under fixed actions the cells outside hold 0."""
+        return np.asarray(self.layout.pack(values, kernels.FAR if self.choice is None else 0.0))
+
+    def unpack(self, work: Floats) -> Floats:
+        """Values of the states from a work array."""
+        return np.asarray(self.layout.unpack(work))
+
+    def backup(
+        self, h: Floats, out: Floats, *, step: float, shift: float = 0.0, discount: float = 0.0
+    ) -> tuple[float, float]:
+        """One sweep, fast; see the protocol."""
+        _, low, high, _ = self.sweeps(h, out, 1, step=step, shift=shift, discount=discount)
+        return low, high
+
+    def sweeps(
+        self,
+        h: Floats,
+        out: Floats,
+        count: int,
+        *,
+        step: float,
+        shift: float = 0.0,
+        discount: float = 0.0,
+        target: float = 0.0,
+        recentre: bool = False,
+    ) -> tuple[int, float, float, bool]:
+        """Up to ``count`` sweeps in one dispatch; (done, low, high, whether the result is in ``out``)."""
+        arguments = (
+            h, out, self.program, self.layout.targets, self.choice, count,
+            step, shift, discount, target, recentre,
+        )  # fmt: skip
+        if self.threads == 1:
+            done, low, high, in_out = kernels.sweeps(*arguments)
+        else:
+            done, low, high, in_out = _in_parallel(self.threads, arguments)
+        if not abs(high) < LOST:
+            raise SolveError(
+                "a sweep met a forbidden action: some policy or start leaves the state space, or the "
+                "values grew beyond 1e200"
+            )
+        return int(done), float(low), float(high), bool(in_out)
+
+    def certify(self, h: Floats, *, discount: float = 0.0) -> tuple[float, float]:
+        """Rigorous bounds of the right-hand side over all states; see `kernels.certify`."""
+        low, high, finite = kernels.certify(
+            h, self.program, self.layout.targets, self.choice, float(discount)
+        )
+        if not finite or not abs(high) < LOST:
+            raise SolveError("a value or right-hand side is not finite; nothing can be certified")
+        return float(low), float(high)
+
+    def greedy(self, h: Floats, margin: float, current: Choice | None = None) -> Choice:
+        """Per term and state the first action within ``margin`` of the best; see the protocol.
+
+        ``current`` keeps its actions where they are within the margin.
+        """
+        cells = np.full((self.multi.size, self.layout.cells), -1, dtype=np.int8)
+        before = cells if current is None else self._pack_choice(current)
+        kernels.greedy(h, self.program, self.layout.targets, cells, float(margin), before)
+        choice = np.where(self._active, np.int8(0), np.int8(-1))
+        for row, term in enumerate(self.multi):
+            choice[term] = self.layout.unpack(cells[row])
+        return choice
+
+    def under(self, choice: Choice) -> CompiledProblem:
+        """The uncontrolled problem in which every term takes the chosen action."""
+        return dataclasses.replace(self, choice=self._pack_choice(choice))
+
+    def label(self, state: int) -> str:
+        """The state's coordinates, for messages."""
+        return self.grid.axes.describe([int(column[state]) for column in self.columns])
+
+    @cached_property
+    def multi(self) -> Array:
+        """Numbers of the terms with several actions: the rows of the kernels' choice array."""
+        return np.flatnonzero(self.program.term_choice != NONE)
+
+    @cached_property
+    def columns(self) -> list[Array]:
+        """Coordinates of the states: one column of length n per flat axis."""
+        return [self.layout.spread(column) for column in self.grid.columns]
+
+    def field(self, value: Any, owner: str) -> Floats:
+        """A number or function of x, as one number per state."""
+        return np.asarray(self.layout.spread(evaluate_field(value, self.grid, owner)))
+
+    def _pack_choice(self, choice: Choice) -> Array:
+        rows = [self.layout.pack(choice[term], -1, np.int8) for term in self.multi]
+        return np.array(rows, dtype=np.int8).reshape(len(rows), self.layout.cells)
+
+    @cached_property
+    def _place(self) -> tuple[Array, Array, Array]:
+        """Cell, block and place in the block of every state."""
+        cells = np.flatnonzero(self.layout.rank_of_cell() >= 0)
+        block = np.searchsorted(self.program.base, cells, side="right") - 1
+        return cells, block, cells - self.program.base[block]
+
+    def _field_values(self, number: int) -> Floats:
+        _, block, place = self._place
+        start = self.program.start[number, block]
+        return np.asarray(self.program.data[start + place if self.program.vector[number] else start])
+
+    @cached_property
+    def _active(self) -> Array:
+        """Where each term's rate is positive: booleans (terms, n)."""
+        return np.array([self._field_values(f) > 0 for f in self.program.term_rate])
+
+    def _target_states(self, move: int) -> Array:
+        cells, _, _ = self._place
+        there = cells + self.program.offset[move]
+        if self.layout.targets is not None:
+            there = self.layout.targets[move]
+        return np.asarray(self.layout.rank_of_cell()[there])
+
+    def rows(self) -> Rows:
+        """Everything as explicit rows: one per state, term and allowed action with a positive rate."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> Rows:
+        from mdpcloud.engine.listing import list_rows
+
+        return list_rows(self)
+
+
+def _in_parallel(threads: int, arguments: tuple[Any, ...]) -> Any:
+    import numba
+
+    if os.getpid() != _process:
+        raise SolveError(
+            "threads > 1 cannot run in a forked process (numba's threads do not survive a fork); use threads=1 "
+            "there, or start workers with spawn or loky"
+        )
+    available = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    if threads > available:
+        raise InputError(f"threads is {threads}; this machine offers {available}")
+    with _one_parallel_kernel:
+        before = numba.get_num_threads()
+        numba.set_num_threads(threads)
+        try:
+            return kernels.sweeps_parallel(*arguments)
+        finally:
+            numba.set_num_threads(before)
+
+
+def compile_events(model: Model, form: Form | None = None, threads: int = 1) -> CompiledProblem:
+    """Compile a model; without ``form`` the faster form is chosen.
+
+    Raises
+    ------
+    InputError
+        When the model is not consistent (see `mdpcloud.engine.terms`), has a state in which an event has no
+        allowed action, or is too large for the memory.
+    """
+    if isinstance(model.space, Lattice):
+        check_memory(model.space)
+        if form != "indexed":
+            compiled = _try_lattice(model, model.space, form, threads)
+            if compiled is not None:
+                return compiled
+    elif form == "lattice":
+        raise InputError("a Reachable space has no lattice form")
+    grid = enumerate_states(model)
+    terms = evaluate_terms(model.events, grid)
+    moves = sum(len(choice.moves) for term in terms for choice in term.choices)
+    return _assemble(model, terms, IndexedLayout(grid, moves), threads)
+
+
+def _try_lattice(
+    model: Model, space: Lattice, form: Form | None, threads: int
+) -> CompiledProblem | None:
+    grid = lattice_grid(space)
+    terms = evaluate_terms(model.events, grid)
+    moves = [move for term in terms for choice in term.choices for move in choice.moves]
+    if not all(move.constant for move in moves):
+        if form == "lattice":
+            raise InputError("a step depends on the state; such a model has only the indexed form")
+        return None
+    if form is None and grid.inside is not None and grid.inside.mean() < LEAST_FILL:
+        return None
+    return _assemble(model, terms, LatticeLayout(grid, [move.shift for move in moves]), threads)
+
+
+def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> CompiledProblem:
+    grid = layout.grid
+    masks = choose_terms(terms, layout.leaves, grid)
+    builder = ProgramBuilder(layout)
+    costs = _merge([evaluate_field(c, grid, "cost rate") for c in model.cost_rate])
+    for cost in costs:
+        builder.add_cost(cost)
+    for term in terms:
+        for choice in term.choices:
+            for move in choice.moves:
+                builder.add_move(move.weight, layout.offset(move))
+            barred = np.array(False) if choice.allowed is None else ~choice.allowed
+            builder.end_action(np.where(barred, kernels.FAR, choice.cost) if barred.any() else choice.cost)
+        builder.end_term(term.rate)
+    infos = tuple(
+        TermInfo(t.name, tuple(c.name for c in t.choices), _is_decision(t, m, grid))
+        for t, m in zip(terms, masks, strict=True)
+    )
+    return CompiledProblem(
+        layout,
+        builder.build(),
+        infos,
+        rate_bound=_rate_bound(terms, grid),
+        cost_scale=_cost_scale(costs, terms, masks, grid),
+        threads=threads,
+    )
+
+
+def _merge(costs: Sequence[Array]) -> list[Array]:
+    """Sum the parts of a cost rate that have the same shape, so that each axis set has one table."""
+    merged: dict[tuple[int, ...], Array] = {}
+    for cost in costs:
+        merged[cost.shape] = merged[cost.shape] + cost if cost.shape in merged else cost
+    return list(merged.values())
+
+
+def _is_decision(term: Term, masks: list[Array], grid: Grid) -> bool:
+    if len(masks) == 1:
+        return False
+    several: Array = np.zeros(())
+    for mask in masks:
+        several = several + mask
+    return grid.first((several > 1) & (term.rate > 0)) is not None
+
+
+def _largest(total: Array, grid: Grid) -> float:
+    if grid.inside is None or total.ndim == 0:
+        return float(total.max())
+    return float(np.broadcast_to(total, grid.shape)[grid.inside].max())
+
+
+def _rate_bound(terms: list[Term], grid: Grid) -> float:
+    total: Array = np.zeros(())
+    for term in terms:
+        most: Array = np.zeros(())
+        for choice in term.choices:
+            most = np.maximum(most, sum((move.weight for move in choice.moves), np.zeros(())))
+        total = total + term.rate * most
+    return SAFETY * _largest(total, grid) or 1.0
+
+
+def _cost_scale(costs: list[Array], terms: list[Term], masks: list[list[Array]], grid: Grid) -> float:
+    total = sum((np.abs(cost) for cost in costs), np.zeros(()))
+    for term, allowed in zip(terms, masks, strict=True):
+        most: Array = np.zeros(())
+        for choice, mask in zip(term.choices, allowed, strict=True):
+            if np.any(choice.cost):
+                most = np.maximum(most, np.where(mask, np.abs(choice.cost), 0.0))
+        total = total + term.rate * most
+    return _largest(np.asarray(total), grid)

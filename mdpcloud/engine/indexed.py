@@ -1,0 +1,190 @@
+"""Indexed form: enumerated states, one column of target states per move.
+
+It takes state-dependent steps, regions that fill little of their box, and spaces found by reachability.
+One extra cell holds FAR; moves that leave the space point to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpcloud.engine.lattice import FAR
+from mdpcloud.engine.terms import Grid, Term, Transition, evaluate_terms
+from mdpcloud.errors import InputError
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Axes, Lattice, Reachable
+
+__all__ = ["IndexedLayout", "enumerate_states", "grid_of_states"]
+
+BLOCK = 2048
+Array = NDArray[Any]
+
+
+class Codec:
+    """Coordinates as one sorted integer key: mixed radix, first axis most significant."""
+
+    def __init__(self, largest: Sequence[int]) -> None:
+        self.largest = [int(v) for v in largest]
+        radix = [v + 1 for v in self.largest]
+        self.weights = [1] * len(radix)
+        for i in range(len(radix) - 2, -1, -1):
+            self.weights[i] = self.weights[i + 1] * radix[i + 1]
+        if self.weights[0] * radix[0] >= 2**63:
+            raise InputError(f"coordinates up to {tuple(self.largest)} span too large a space to number")
+
+    def encode(self, columns: Sequence[Array]) -> Array:
+        """Keys of states given by one column per axis."""
+        key = np.zeros(len(columns[0]), dtype=np.int64)
+        for column, weight in zip(columns, self.weights, strict=True):
+            key += column.astype(np.int64) * weight
+        return key
+
+    def decode(self, keys: Array) -> list[Array]:
+        """Columns of the states with the given keys."""
+        return [
+            keys // weight % (top + 1)
+            for weight, top in zip(self.weights, self.largest, strict=True)
+        ]
+
+
+def grid_of_states(axes: Axes, columns: Sequence[Array]) -> Grid:
+    """A grid whose points are enumerated states, one column per axis."""
+    return Grid(axes, tuple(columns), (len(columns[0]),))
+
+
+def enumerate_states(model: Model) -> Grid:
+    """All states of a model's space as columns, sorted by coordinates."""
+    if isinstance(model.space, Reachable):
+        return _reach(model, model.space)
+    return _inside(model.space)
+
+
+def _inside(space: Lattice) -> Grid:
+    if space.where is None:
+        places = np.arange(int(np.prod(space.shape)))
+    else:
+        inside = np.broadcast_to(np.asarray(space.where(space.mesh()), dtype=bool), space.shape)
+        places = np.flatnonzero(inside)
+    if not places.size:
+        raise InputError("the space is empty: no point of the lattice meets its condition")
+    return grid_of_states(space.axes, [c.astype(np.int64) for c in np.unravel_index(places, space.shape)])
+
+
+def _reach(model: Model, space: Reachable) -> Grid:
+    """Breadth first through the model's own events, a frontier at a time."""
+    frontier = [np.array([value], dtype=np.int64) for value in space.axes.sizes]
+    codec = Codec([2 * max(1, int(c[0])) for c in frontier])
+    known = codec.encode(frontier)
+    while frontier[0].size:
+        grid = grid_of_states(space.axes, frontier)
+        found = _targets_of(evaluate_terms(model.events, grid), grid)
+        codec, known = _widen(codec, known, found)
+        keys = np.setdiff1d(codec.encode(found), known)
+        known = np.union1d(known, keys)
+        if known.size > space.max_states:
+            raise InputError(
+                f"more than {space.max_states} states can be reached; bound the coordinates by conditions, "
+                "or raise max_states"
+            )
+        frontier = codec.decode(keys)
+    return grid_of_states(space.axes, codec.decode(known))
+
+
+def _widen(codec: Codec, known: Array, found: list[Array]) -> tuple[Codec, Array]:
+    largest = [int(c.max(initial=0)) for c in found]
+    if all(new <= old for new, old in zip(largest, codec.largest, strict=True)):
+        return codec, known
+    grown = [max(old, 2 * new) for new, old in zip(largest, codec.largest, strict=True)]
+    wider = Codec(grown)
+    return wider, wider.encode(codec.decode(known))
+
+
+def _targets_of(terms: list[Term], grid: Grid) -> list[Array]:
+    """States that some allowed action with positive rate reaches; coordinates below 0 are left out."""
+    parts: list[list[Array]] = [[column[:0]] for column in grid.columns]
+    for term in terms:
+        for choice in term.choices:
+            open_ = np.broadcast_to(term.rate > 0, grid.shape)
+            if choice.allowed is not None:
+                open_ = open_ & choice.allowed
+            for move in choice.moves:
+                open_ = open_ & ~((move.weight > 0) & _below_zero(grid, move))
+            for move in choice.moves:
+                taken = open_ & (move.weight > 0)
+                for part, column, amount in zip(parts, grid.columns, move.shift, strict=True):
+                    part.append(np.broadcast_to(column + amount, grid.shape)[taken])
+    return [np.concatenate(part).astype(np.int64) for part in parts]
+
+
+def _below_zero(grid: Grid, move: Transition) -> Array:
+    below: Array = np.zeros(grid.shape, dtype=bool)
+    for column, amount in zip(grid.columns, move.shift, strict=True):
+        below = below | (column + amount < 0)
+    return below
+
+
+class IndexedLayout:
+    """Blocks of enumerated states; a target column per move, filled by `offset`."""
+
+    def __init__(self, grid: Grid, moves: int) -> None:
+        self.grid = grid
+        self.n = grid.shape[0]
+        self.cells = self.n + 1
+        self.base = np.arange(0, self.n, BLOCK, dtype=np.int64)
+        self.size = np.minimum(BLOCK, self.n - self.base)
+        self.run = np.arange(self.base.size + 1, dtype=np.int64)
+        self.run_first = np.zeros(self.base.size, dtype=np.int64)
+        self.run_last = self.size.copy()
+        self.targets = np.empty((moves, self.n), dtype=np.int32)
+        self._codec = Codec([int(c.max()) for c in grid.columns])
+        self._keys = self._codec.encode(grid.columns)
+        self._filled = 0
+
+    def cut(self, array: Array) -> tuple[Array, Array, bool]:
+        """An array over the states as stored numbers, their start per block, and whether per state."""
+        if array.ndim == 0:
+            return array.reshape(1), np.zeros(self.base.size, dtype=np.int64), False
+        return np.ascontiguousarray(array, dtype=np.float64), self.base, True
+
+    def target(self, move: Transition) -> Array:
+        """State number of the target of a move, ``n`` where it leaves the space."""
+        columns = [
+            np.broadcast_to(np.asarray(c + a, dtype=np.int64), (self.n,))
+            for c, a in zip(self.grid.columns, move.shift, strict=True)
+        ]
+        outside = np.zeros(self.n, dtype=bool)
+        for column, top in zip(columns, self._codec.largest, strict=True):
+            outside |= (column < 0) | (column > top)
+        keys = self._codec.encode([np.where(outside, 0, c) for c in columns])
+        place = np.minimum(np.searchsorted(self._keys, keys), self.n - 1)
+        return np.where(outside | (self._keys[place] != keys), self.n, place)
+
+    def offset(self, move: Transition) -> int:
+        """Store the target column of the next move."""
+        self.targets[self._filled] = self.target(move)
+        self._filled += 1
+        return 0
+
+    def leaves(self, move: Transition) -> Array:
+        """Where a move leaves the space."""
+        return self.target(move) == self.n
+
+    def pack(self, values: Array, fill: float = FAR, dtype: Any = np.float64) -> Array:
+        """States' values with the extra cell, which holds fill."""
+        return np.append(values.astype(dtype, copy=False), np.array(fill, dtype=dtype))
+
+    def unpack(self, cells: Array) -> Array:
+        """Values of the states."""
+        return np.array(cells[: self.n])
+
+    def spread(self, array: Array) -> Array:
+        """An array that broadcasts over the states, as one number per state."""
+        return np.array(np.broadcast_to(array, (self.n,)))
+
+    def rank_of_cell(self) -> Array:
+        """State number of each cell, -1 for the extra one."""
+        return self.pack(np.arange(self.n, dtype=np.int32), -1, np.int32)

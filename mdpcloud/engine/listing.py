@@ -1,0 +1,77 @@
+"""A compiled model written out as explicit rows, for direct solves and for structure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpcloud.engine.program import NONE
+from mdpcloud.engine.rows import Rows
+
+if TYPE_CHECKING:
+    from mdpcloud.engine.compiled import CompiledProblem
+
+__all__ = ["list_rows"]
+
+Array = NDArray[Any]
+BARRED = 1e200  # costs above this mark a forbidden action
+
+
+def list_rows(problem: CompiledProblem) -> Rows:
+    """Every (state, term, action) with positive rate that is allowed, with its targets; sorted."""
+    from scipy import sparse
+
+    program = problem.program
+    parts = []
+    for e in range(program.term_rate.size):
+        rate = problem._field_values(program.term_rate[e])
+        first, last = program.term_action[e], program.term_action[e + 1]
+        parts += [_action_rows(problem, e, int(a - first), int(a), rate) for a in range(first, last)]
+    state, term, action, rate, cost = (np.concatenate([p[i] for p in parts]) for i in range(5))
+    order = np.lexsort((action, term, state))
+    stacked = sparse.vstack([p[5] for p in parts], format="csr")[order]
+    total = np.zeros(problem.n)
+    for f in program.cost:
+        total += problem._field_values(f)
+    return Rows(
+        n=problem.n,
+        cost_rate=total,
+        state=state[order].astype(np.int32),
+        term=term[order].astype(np.int32),
+        action=action[order].astype(np.int32),
+        rate=rate[order],
+        cost=cost[order],
+        transitions=stacked,
+    )
+
+
+def _action_rows(problem: CompiledProblem, e: int, number: int, a: int, rate: Array) -> tuple[Any, ...]:
+    from scipy import sparse
+
+    program = problem.program
+    n = problem.n
+    lump = np.zeros(n)
+    if program.action_cost[a] != NONE:
+        lump = problem._field_values(program.action_cost[a])
+    open_ = (rate > 0) & (lump < BARRED)
+    moves = []
+    for j in range(program.action_move[a], program.action_move[a + 1]):
+        weight = np.ones(n)
+        if program.move_weight[j] != NONE:
+            weight = problem._field_values(program.move_weight[j])
+        target = problem._target_states(j)
+        open_ &= (target >= 0) | (weight == 0)
+        moves.append((weight, target))
+    states = np.flatnonzero(open_)
+    where, to, flow = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
+    for weight, target in moves:
+        used = np.flatnonzero((weight[states] > 0) & (target[states] != states))
+        where.append(used)
+        to.append(target[states[used]])
+        flow.append((rate * weight)[states[used]])
+    entries = (np.concatenate(flow), (np.concatenate(where), np.concatenate(to)))
+    matrix = sparse.csr_array(sparse.coo_array(entries, shape=(states.size, n)))
+    same = np.full(states.size, e)
+    return states, same, np.full(states.size, number), rate[states], (rate * lump)[states], matrix
