@@ -15,6 +15,12 @@ from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveErr
 
 if TYPE_CHECKING:
     from mdpcloud import indices, queues, systems
+    from mdpcloud.model.chain import markov_chain
+    from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, step
+    from mdpcloud.model.model import Model
+    from mdpcloud.model.space import Lattice, Reachable
+    from mdpcloud.model.tabular import tabular
+    from mdpcloud.scenario import read_scenario
 
 __version__ = "0.1.0"
 
