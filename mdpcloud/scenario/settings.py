@@ -69,6 +69,45 @@ class SolveSettings:
     def __post_init__(self) -> None:
         validate(self)
 
+    def for_solve(self) -> dict[str, Any]:
+        """Arguments of `mdpcloud.solve`."""
+        return {
+            "criterion": self._criterion(),
+            "solver": self._solver(),
+            "tolerance": self.tolerance,
+            "time_limit": self.time_limit,
+            "threads": self.threads,
+        }
+
+    def for_evaluate(self) -> dict[str, Any]:
+        """Arguments of `mdpcloud.evaluate`."""
+        return {"criterion": self._criterion(), "tolerance": self.tolerance}
+
+    def for_compare(self) -> dict[str, Any]:
+        """Arguments of `mdpcloud.compare`, which knows average costs only."""
+        if self.criterion != "average_cost":
+            raise InputError(
+                "compare knows the criterion 'average_cost' only; use solve or evaluate"
+            )
+        given = {"caps": self.caps, "time_limit": self.time_limit, "solver": self._solver()}
+        known = {name: value for name, value in given.items() if value is not None}
+        return {"tolerance": self.tolerance, "threads": self.threads, **known}
+
+    def _criterion(self) -> Any:
+        import mdpcloud as mc
+
+        if self.criterion == "average_cost":
+            return mc.AverageCost()
+        if self.criterion.discount_rate is not None:
+            return mc.Discounted(rate=self.criterion.discount_rate)
+        return mc.Discounted(factor=self.criterion.discount_factor)
+
+    def _solver(self) -> Any:
+        import mdpcloud.solve as solvers
+
+        known = {"value_iteration": "ValueIteration", "policy_iteration": "PolicyIteration"}
+        return None if self.solver is None else getattr(solvers, known[self.solver])()
+
 
 @dataclass(frozen=True)
 class CompareSettings:

@@ -1,0 +1,136 @@
+"""The commands. Everything heavy is imported inside them, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+import mdpcloud as mc
+from mdpcloud.cli.border import exit_codes
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Compare rules of resource allocation with the certified optimum.",
+    epilog="Exit codes: 0 done, 1 did not converge (what is known so far is printed), 2 bad input.",
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (TOML).")]
+Tolerance = Annotated[
+    float | None, typer.Option(help="Relative width of the certified bounds; overrides the file.")
+]
+Threads = Annotated[int | None, typer.Option(help="Number of threads; overrides the file.")]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="OUT", help="Write the results to this file.")
+]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mdpcloud {mc.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def compare(
+    file: File,
+    json: Json = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the pictures into this folder.")
+    ] = None,
+    tolerance: Tolerance = None,
+    threads: Threads = None,
+) -> None:
+    """Compare policies with the certified optimum: costs, gaps, index tables, pictures."""
+    from mdpcloud.cli import work
+
+    with exit_codes():
+        work.compare(work.scenario_of(file, tolerance, threads), json, plots)
+
+
+@app.command()
+def evaluate(
+    file: File,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Policy of the file; repeatable. By default all."),
+    ] = None,
+    json: Json = None,
+    tolerance: Tolerance = None,
+) -> None:
+    """Cost and measures of a system under policies, without the optimum."""
+    from mdpcloud.cli import work
+
+    with exit_codes():
+        work.evaluate(work.scenario_of(file, tolerance, None), policy, json)
+
+
+@app.command()
+def solve(
+    file: File,
+    save: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Save the solution (npz) for load_solution.")
+    ] = None,
+    tolerance: Tolerance = None,
+    threads: Threads = None,
+) -> None:
+    """The certified optimum alone."""
+    from mdpcloud.cli import work
+
+    with exit_codes():
+        work.solve(work.scenario_of(file, tolerance, threads), save)
+
+
+@app.command()
+def indices(
+    file: File,
+    format: Annotated[
+        Literal["json", "csv"], typer.Option("--format", help="Form of the tables.")
+    ] = "json",
+) -> None:
+    """Index tables of the system, per policy and node, for deployment."""
+    from mdpcloud.cli import work
+
+    with exit_codes():
+        typer.echo(work.indices(work.scenario_of(file, None, None), format), nl=False)
+
+
+@app.command()
+def systems() -> None:
+    """Systems that scenarios can name, one line each."""
+    from mdpcloud.cli import work
+
+    with exit_codes():
+        typer.echo(work.systems(), nl=False)
+
+
+@app.command()
+def new(
+    system: Annotated[
+        str, typer.Argument(metavar="SYSTEM", help="Name of a system, or file.py:Class.")
+    ],
+) -> None:
+    """Print a commented scenario for a system."""
+    from mdpcloud.scenario import new_scenario
+
+    with exit_codes():
+        typer.echo(new_scenario(system), nl=False)

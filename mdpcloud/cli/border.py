@@ -1,0 +1,60 @@
+"""From exceptions to exit codes: 0 done, 1 did not converge, 2 bad input. No traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+import mdpcloud as mc
+from mdpcloud.plugins import mistake_in_plugin
+
+__all__ = ["exit_codes", "say"]
+
+NOT_CONVERGED = 1
+BAD_INPUT = 2
+
+
+def say(message: str) -> None:
+    """Print a message beside the results, on standard error."""
+    typer.echo(message, err=True)
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn the package's exceptions, and those of the user's own code, into messages and codes."""
+    try:
+        yield
+    except mc.SolveError as error:
+        say(f"did not converge: {error}")
+        for line in _so_far(error.partial):
+            say(line)
+        raise typer.Exit(NOT_CONVERGED) from error
+    except mc.MdpcloudError as error:
+        say(f"error: {error}")
+        raise typer.Exit(BAD_INPUT) from error
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        say(f"error: {place}{error.strerror or error}")
+        raise typer.Exit(BAD_INPUT) from error
+    except MemoryError as error:
+        say("error: the model does not fit into memory; set smaller caps in [solve]")
+        raise typer.Exit(BAD_INPUT) from error
+    except Exception as error:
+        mistake = mistake_in_plugin(error)
+        if mistake is None:
+            raise
+        say(f"error: {mistake}")
+        raise typer.Exit(BAD_INPUT) from error
+
+
+def _so_far(partial: object) -> Iterator[str]:
+    """Lines on a partial result: its bounds, iterations and time, as far as it has them."""
+    bounds = getattr(partial, "bounds", None)
+    if bounds is not None:
+        lower, upper = bounds
+        yield f"  bounds so far: {lower:.10g} to {upper:.10g}"
+    iterations, elapsed = getattr(partial, "iterations", None), getattr(partial, "elapsed", None)
+    if iterations is not None and elapsed is not None:
+        yield f"  after {iterations} iterations and {elapsed:.1f} s"

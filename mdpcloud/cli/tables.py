@@ -1,0 +1,93 @@
+"""Results as tables on standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mdpcloud.scenario import Scenario
+
+__all__ = ["print_comparison", "print_evaluations", "print_solution"]
+
+_TRUNCATION = {
+    "exact": "the optimum never leaves this box",
+    "restricted": "caps set by hand: the optimum is an upper bound",
+    "bracketed": "the bounds hold for the unbounded system",
+    "estimated": "the error of the cut is an estimate",
+}
+
+
+def print_comparison(record: Mapping[str, Any]) -> None:
+    """Print a comparison, given as the record that is also its JSON."""
+    unit = f"{record['units']['cost']} per {record['units']['time']}"
+    optimum = record["optimum"]
+    kind = record["truncation"]["kind"]
+    console = _console()
+    console.print(f"{record['name']} ({record['system']})")
+    console.print(f"{record['states']} states, {_TRUNCATION.get(kind, kind)}\n")
+    table = _table("policy", f"cost, {unit}", "certified bounds", "gap", "profit gap")
+    table.add_row("optimum", *_cost(optimum), "", "", style="bold")
+    for row in record["policies"]:
+        table.add_row(row["name"], *_cost(row), _percent(row["gap"]), _percent(row["profit_gap"]))
+    console.print(table)
+
+
+def print_evaluations(scenario: Scenario, results: Mapping[str, Any]) -> None:
+    """Print the cost and the measures of each policy, with their bounds."""
+    unit = f"{scenario.cost_unit} per {scenario.time_unit}"
+    table = _table("policy", "measure", "value", "certified bounds")
+    for name, result in results.items():
+        rows = {f"cost, {unit}": result.bounds, **result.measures}
+        for i, (measure, (lower, upper)) in enumerate(rows.items()):
+            value = _number((lower + upper) / 2)
+            table.add_row("" if i else name, measure, value, _bounds(lower, upper))
+        table.add_section()
+    console = _console()
+    console.print(f"{scenario.name} ({scenario.system_name})")
+    console.print(table)
+
+
+def print_solution(scenario: Scenario, solution: Any) -> None:
+    """Print the optimum, its bounds, and how it was found."""
+    console = _console()
+    lower, upper = solution.bounds
+    console.print(f"{scenario.name} ({scenario.system_name})")
+    if scenario.solve.criterion == "average_cost":
+        unit = f"{scenario.cost_unit} per {scenario.time_unit}"
+        console.print(f"optimum  {_number((lower + upper) / 2)} {unit}")
+    console.print(f"bounds   {_bounds(lower, upper)}, {solution.status}")
+    console.print(f"{solution.solver}: {solution.iterations} iterations, {solution.elapsed:.2f} s")
+
+
+def _console() -> Console:
+    """Console that takes text as it is; a file or pipe gets lines as long as they need to be."""
+    width = None if sys.stdout.isatty() else 140
+    return Console(markup=False, highlight=False, width=width)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for heading in headings:
+        text = heading in ("policy", "measure", "certified bounds")
+        table.add_column(heading, justify="left" if text else "right", overflow="fold")
+    return table
+
+
+def _cost(row: Mapping[str, Any]) -> tuple[str, str]:
+    return _number(row["cost"]), _bounds(row["lower"], row["upper"])
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.8g}"
+
+
+def _bounds(lower: float, upper: float) -> str:
+    return f"{lower:.11g} to {upper:.11g}"
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{100 * part:.4f} %"

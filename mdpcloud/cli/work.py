@@ -1,0 +1,193 @@
+"""What the commands do, between the scenario and the screen."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import mdpcloud as mc
+from mdpcloud.cli import tables
+from mdpcloud.cli.border import say
+from mdpcloud.cli.progress import progress_bar
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.scenario import Scenario, read_scenario
+from mdpcloud.systems.registry import find_system, summary_of, system_names
+
+__all__ = ["compare", "evaluate", "indices", "scenario_of", "solve", "systems"]
+
+
+def scenario_of(file: Path, tolerance: float | None, threads: int | None) -> Scenario:
+    """Scenario of a file, with the flags that were given; they override the file and are echoed."""
+    scenario = read_scenario(file)
+    given = {"tolerance": tolerance, "threads": threads}
+    flags: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name, value in flags.items():
+        say(f"--{name} {value:g} (the file has {getattr(scenario.solve, name):g})")
+    try:
+        settings = dataclasses.replace(scenario.solve, **flags)
+    except mc.InputError as error:
+        raise mc.InputError(f"--{str(error).partition(': ')[2]}") from None
+    return dataclasses.replace(scenario, solve=settings)
+
+
+def compare(scenario: Scenario, json_file: Path | None, folder: Path | None) -> None:
+    """Compare, print, write; a comparison that did not converge is printed and written as well."""
+    settings = scenario.solve.for_compare()
+    for place in (json_file and json_file.parent, folder):
+        if place is not None:
+            place.mkdir(parents=True, exist_ok=True)
+    _announce_compilation()
+    failure = None
+    with progress_bar(scenario.solve.tolerance) as progress:
+        try:
+            comparison = mc.compare(
+                scenario.system,
+                scenario.compare.policies,
+                ties=scenario.compare.ties,
+                progress=progress,
+                **settings,
+            )
+        except mc.SolveError as error:
+            if not hasattr(error.partial, "to_dict"):
+                raise
+            failure, comparison = error, error.partial
+    comparison = _labelled(comparison, scenario)
+    tables.print_comparison(comparison.to_dict())
+    if json_file is not None:
+        comparison.to_json(json_file)
+        say(f"results: {json_file}")
+    if folder is not None:
+        for picture in comparison.plot(folder):
+            say(f"picture: {picture}")
+    if failure is not None:
+        raise failure
+
+
+def _labelled(comparison: Any, scenario: Scenario) -> Any:
+    """Comparison with the scenario's name, units and hash."""
+    return dataclasses.replace(
+        comparison,
+        name=scenario.name,
+        time_unit=scenario.time_unit,
+        cost_unit=scenario.cost_unit,
+        scenario_sha256=scenario.sha256,
+    )
+
+
+def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | None) -> None:
+    """Evaluate policies of the scenario, print and write their costs and measures."""
+    wanted = _wanted(scenario, names)
+
+    from mdpcloud.compare import named_policies
+
+    _announce_compilation()
+    model = scenario.system.model(caps=scenario.solve.caps)
+    policies = named_policies(scenario.system, model, wanted, ties=scenario.compare.ties)
+    arguments = scenario.solve.for_evaluate()
+    results = {name: mc.evaluate(model, one, **arguments) for name, one in policies.items()}
+    tables.print_evaluations(scenario, results)
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(_json(_evaluations(scenario, results)), encoding="utf-8")
+        say(f"results: {json_file}")
+
+
+def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any] | None:
+    known = scenario.compare.policies
+    if not names:
+        return known
+    if known is None:
+        return {name: name for name in names}
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            raise mc.InputError(f"--policy: the scenario has no policy {name!r}{near}")
+    return {name: known[name] for name in names}
+
+
+def _evaluations(scenario: Scenario, results: Mapping[str, Any]) -> dict[str, Any]:
+    rows = [
+        {
+            "name": name,
+            "cost": result.gain,
+            "lower": result.bounds[0],
+            "upper": result.bounds[1],
+            "status": str(result.status),
+            "measures": {key: list(bounds) for key, bounds in result.measures.items()},
+        }
+        for name, result in results.items()
+    ]
+    return {**_heading(scenario), "policies": rows}
+
+
+def _heading(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "system": scenario.system_name,
+        "name": scenario.name,
+        "parameters": scenario.parameters,
+        "units": {"time": scenario.time_unit, "cost": scenario.cost_unit},
+    }
+
+
+def solve(scenario: Scenario, save: Path | None) -> None:
+    """Solve, print the optimum, save the solution."""
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
+    _announce_compilation()
+    model = scenario.system.model(caps=scenario.solve.caps)
+    with progress_bar(scenario.solve.tolerance) as progress:
+        solution = mc.solve(model, progress=progress, **scenario.solve.for_solve())
+    tables.print_solution(scenario, solution)
+    if save is not None:
+        solution.save(save)
+        say(f"solution: {save}")
+
+
+def indices(scenario: Scenario, form: str) -> str:
+    """Index tables of the scenario's system as JSON or CSV."""
+    if not hasattr(scenario.system, "indices"):
+        raise mc.InputError(f"the system {scenario.system_name!r} has no index tables")
+    found = scenario.system.indices()
+    if form == "json":
+        return _json({**_heading(scenario), "indices": found})
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["policy", "node", "state", "index"])
+    for policy, nodes in found.items():
+        for node, values in enumerate(nodes):
+            writer.writerows([policy, node, i, float(v)] for i, v in enumerate(values))
+    return text.getvalue()
+
+
+def systems() -> str:
+    """Name and summary of each system, one a line."""
+    lines = {}
+    for name in system_names():
+        try:
+            lines[name] = summary_of(find_system(name))
+        except mc.InputError as error:
+            lines[name] = f"(not usable: {error})"
+    width = max(map(len, lines), default=0)
+    return "".join(f"{name:{width}}  {text}\n" for name, text in lines.items())
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, indent=2, allow_nan=False, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and scalars of numpy as lists and numbers."""
+    return value.tolist()
+
+
+def _announce_compilation() -> None:
+    from mdpcloud.engine.jit import kernels_are_cached
+
+    if not kernels_are_cached():
+        say("first run: numba compiles the kernels, about a minute; later runs use its cache")

@@ -1,0 +1,405 @@
+"""The command line: what it prints and writes, its exit codes, its messages."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+import mdpcloud as mc
+from mdpcloud.cli import app
+from mdpcloud.cli.progress import done, progress_bar
+
+SYSTEM = '''
+"""A system of the user's own."""
+from dataclasses import dataclass
+
+from mdpcloud.systems.parameters import validate
+
+
+@dataclass(frozen=True)
+class Row:
+    """Jobs in a row."""
+
+    arrival_rate: float = 1.0
+    policy_names = ("split", "greedy")
+
+    def __post_init__(self):
+        validate(self)
+
+    def model(self, caps=None):
+        return ("model", caps)
+
+    def indices(self):
+        return {"split": [[0.0, 0.5], [0.25]]}
+
+
+@dataclass(frozen=True)
+class Bare:
+    """Nothing but a model."""
+
+    def model(self, caps=None):
+        return None
+
+
+def rule(x):
+    return x.nothing
+'''
+
+SCENARIO = """
+format = 1
+system = "own.py:Row"
+name = "a [row]"
+time_unit = "hour"
+cost_unit = "euro"
+[solve]
+tolerance = 1e-7
+caps = [3]
+[compare]
+policies = ["split", "own.py:rule"]
+ties = "last"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own.py").write_text(SYSTEM, encoding="utf-8")
+    path = tmp_path / "row.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def failed(result: Result, code: int) -> str:
+    """Message of a command that must have failed with this code, without a traceback."""
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    return result.stderr
+
+
+@dataclass(frozen=True)
+class FakeComparison:
+    """What the command line expects of a comparison."""
+
+    name: str = ""
+    time_unit: str = ""
+    cost_unit: str = ""
+    scenario_sha256: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        row = {"cost": 2.0, "lower": 1.999, "upper": 2.001, "status": "converged"}
+        return {
+            "format": 1,
+            "system": "row",
+            "name": self.name,
+            "units": {"time": self.time_unit, "cost": self.cost_unit},
+            "states": 17,
+            "truncation": {"kind": "exact", "error": 0.0},
+            "optimum": {**row, "cost": 1.5},
+            "policies": [
+                {"name": "split", **row, "gap": 1 / 3, "profit_gap": 0.25},
+                {"name": "rule", **row, "gap": None, "profit_gap": None},
+            ],
+            "run": {"scenario_sha256": self.scenario_sha256},
+        }
+
+    def to_json(self, path: Path) -> None:
+        path.write_text(json.dumps(self.to_dict()), encoding="utf-8")
+
+    def plot(self, folder: Path) -> list[Path]:
+        picture = folder / "costs.png"
+        picture.write_bytes(b"")
+        return [picture]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Calls of compare, which is replaced."""
+    made: list[dict[str, Any]] = []
+
+    def compare(system: Any, policies: Any, **settings: Any) -> FakeComparison:
+        made.append({"system": system, "policies": policies, **settings})
+        return FakeComparison()
+
+    monkeypatch.setitem(vars(mc), "compare", compare)
+    return made
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def call(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return call
+
+
+# --- compare --------------------------------------------------------------------------------------
+
+
+def test_compare_prints_costs_bounds_and_gaps_in_the_scenarios_units(
+    file: Path, calls: list[dict[str, Any]]
+) -> None:
+    result = run("compare", file)
+    assert result.exit_code == 0, result.output
+    assert "a [row] (row)" in result.stdout
+    assert "17 states" in result.stdout
+    assert "cost, euro per hour" in result.stdout
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["optimum", "1.5", "1.999", "to", "2.001"] in lines
+    assert ["split", "2", "1.999", "to", "2.001", "33.3333", "%", "25.0000", "%"] in lines
+    assert ["rule", "2", "1.999", "to", "2.001", "-", "-"] in lines
+
+
+def test_compare_passes_on_what_the_file_says(file: Path, calls: list[dict[str, Any]]) -> None:
+    run("compare", file)
+    (call,) = calls
+    assert call["system"].arrival_rate == 1.0
+    assert list(call["policies"]) == ["split", "rule"]
+    assert (call["ties"], call["tolerance"], call["threads"]) == ("last", 1e-7, 1)
+    assert call["caps"] == (3,)
+
+
+def test_flags_override_the_file_and_are_echoed(file: Path, calls: list[dict[str, Any]]) -> None:
+    result = run("compare", file, "--tolerance", "1e-5", "--threads", "2")
+    assert (calls[0]["tolerance"], calls[0]["threads"]) == (1e-5, 2)
+    assert "--tolerance 1e-05 (the file has 1e-07)" in result.stderr
+    assert "--threads 2 (the file has 1)" in result.stderr
+
+
+def test_compare_writes_results_and_pictures_into_new_folders(
+    file: Path, tmp_path: Path, calls: list[dict[str, Any]]
+) -> None:
+    out, folder = tmp_path / "new" / "out.json", tmp_path / "deep" / "pictures"
+    result = run("compare", file, "--json", out, "--plots", folder)
+    record = json.loads(out.read_text(encoding="utf-8"))
+    assert (record["name"], record["units"]) == ("a [row]", {"time": "hour", "cost": "euro"})
+    assert len(record["run"]["scenario_sha256"]) == 64
+    assert (folder / "costs.png").exists()
+    assert f"picture: {folder / 'costs.png'}" in result.stderr
+
+
+def test_a_comparison_that_did_not_converge_is_printed_and_exits_with_1(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = mc.SolveError("time limit reached", FakeComparison())
+    monkeypatch.setitem(vars(mc), "compare", raising(error))
+    result = run("compare", file, "--json", tmp_path / "out.json")
+    assert "did not converge: time limit reached" in failed(result, 1)
+    assert "optimum" in result.stdout
+    assert (tmp_path / "out.json").exists()
+
+
+def test_a_partial_solution_is_told_by_its_bounds(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partial = SimpleNamespace(bounds=(1.25, 1.5), iterations=7, elapsed=2.0)
+    monkeypatch.setitem(vars(mc), "compare", raising(mc.SolveError("stopped", partial)))
+    message = failed(run("compare", file), 1)
+    assert "bounds so far: 1.25 to 1.5" in message
+    assert "after 7 iterations and 2.0 s" in message
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("own.py:Row", "own.py:Rwo", "did you mean 'Row'?"),
+        ('"split"', '"spilt"', "did you mean 'split'?"),
+        ("tolerance = 1e-7", "tolerance = 0", "solve.tolerance must be a finite number > 0"),
+        ("format = 1", "format = 9", "has format 9"),
+        ("format = 1", "format 1", "is not TOML"),
+        ("[solve]", "[solve]\ncriterion = { discount_rate = 1 }", "compare knows the criterion"),
+    ],
+)
+def test_a_mistake_in_the_file_exits_with_2(file: Path, old: str, new: str, message: str) -> None:
+    file.write_text(SCENARIO.replace(old, new), encoding="utf-8")
+    assert message in failed(run("compare", file), 2)
+
+
+def test_a_missing_file_exits_with_2(tmp_path: Path) -> None:
+    for command in ("compare", "evaluate", "solve", "indices"):
+        assert "cannot be read" in failed(run(command, tmp_path / "none.toml"), 2)
+
+
+def test_a_wrong_flag_exits_with_2(file: Path) -> None:
+    message = failed(run("compare", file, "--tolerance", "0"), 2)
+    assert "error: --tolerance must be a finite number > 0 and < 1, not 0.0" in message
+    assert failed(run("compare", file, "--threads", "two"), 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (mc.InputError("nodes must be used"), "error: nodes must be used"),
+        (mc.MultichainError("two classes"), "error: two classes"),
+        (MemoryError(), "does not fit into memory"),
+        (PermissionError(13, "Permission denied", "out.json"), "out.json: Permission denied"),
+    ],
+)
+def test_errors_of_input_exit_with_2(
+    file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    monkeypatch.setitem(vars(mc), "compare", raising(error))
+    assert message in failed(run("compare", file), 2)
+
+
+def test_an_error_in_a_rule_of_the_users_exits_with_2_and_names_the_rule(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(mc), "compare", lambda _, policies, **__: policies["rule"](3))
+    message = failed(run("compare", file), 2)
+    assert f"rule of {file.parent / 'own.py'}: AttributeError: 'int' object has no" in message
+
+
+def test_an_error_of_our_own_is_not_hidden(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(mc), "compare", raising(ZeroDivisionError()))
+    assert isinstance(run("compare", file).exception, ZeroDivisionError)
+
+
+def test_an_unknown_command_exits_with_2_and_a_suggestion() -> None:
+    assert "compare" in failed(run("compar"), 2)
+
+
+# --- the other commands ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evaluation(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Calls of evaluate, which is replaced, as is the look-up of policies."""
+    made: list[Any] = []
+
+    def named(system: Any, model: Any, policies: Mapping[str, Any], *, ties: str) -> Any:
+        return dict.fromkeys(policies, (model, ties))
+
+    def evaluate(model: Any, policy: Any, **settings: Any) -> Any:
+        made.append((model, policy, settings))
+        measures = {"mean jobs": (3.0, 3.5)}
+        return SimpleNamespace(gain=1.5, bounds=(1.0, 2.0), measures=measures, status="converged")
+
+    module = ModuleType("mdpcloud.compare")
+    module.named_policies = named  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mdpcloud.compare", module)
+    monkeypatch.setitem(vars(mc), "evaluate", evaluate)
+    monkeypatch.setitem(vars(mc), "AverageCost", lambda: "average")
+    return made
+
+
+def test_evaluate_prints_and_writes_costs_and_measures(
+    file: Path, tmp_path: Path, evaluation: list[Any]
+) -> None:
+    result = run("evaluate", file, "--policy", "split", "--json", tmp_path / "out.json")
+    assert result.exit_code == 0, result.output
+    settings = {"criterion": "average", "tolerance": 1e-7}
+    assert evaluation == [(("model", (3,)), (("model", (3,)), "last"), settings)]
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["split", "cost,", "euro", "per", "hour", "1.5", "1", "to", "2"] in lines
+    assert ["mean", "jobs", "3.25", "3", "to", "3.5"] in lines
+    (row,) = json.loads((tmp_path / "out.json").read_text())["policies"]
+    assert row["measures"] == {"mean jobs": [3.0, 3.5]}
+
+
+def test_evaluate_refuses_a_policy_that_the_file_does_not_have(file: Path) -> None:
+    message = failed(run("evaluate", file, "--policy", "spilt"), 2)
+    assert "--policy: the scenario has no policy 'spilt'; did you mean 'split'?" in message
+
+
+def test_solve_prints_and_saves_the_optimum(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def solve(model: Any, **settings: Any) -> Any:
+        assert model == ("model", (3,))
+        assert settings["criterion"] == ("discounted", {"rate": 0.5})
+        return SimpleNamespace(
+            bounds=(1.0, 2.0),
+            status="converged",
+            solver="policy iteration",
+            iterations=3,
+            elapsed=0.25,
+            save=lambda path: path.write_bytes(b""),
+        )
+
+    monkeypatch.setitem(vars(mc), "solve", solve)
+    monkeypatch.setitem(vars(mc), "Discounted", lambda **k: ("discounted", k))
+    text = SCENARIO.replace("[solve]", "[solve]\ncriterion = { discount_rate = 0.5 }")
+    file.write_text(text, encoding="utf-8")
+    result = run("solve", file, "--save", tmp_path / "new" / "solution.npz")
+    assert result.exit_code == 0, result.output
+    assert "1 to 2, converged" in result.stdout
+    assert "policy iteration: 3 iterations, 0.25 s" in result.stdout
+    assert (tmp_path / "new" / "solution.npz").exists()
+
+
+def test_indices_come_as_json_or_csv(file: Path) -> None:
+    record = json.loads(run("indices", file).stdout)
+    assert record["format"] == 1
+    assert record["indices"] == {"split": [[0.0, 0.5], [0.25]]}
+    lines = run("indices", file, "--format", "csv").stdout.splitlines()
+    assert lines == ["policy,node,state,index", "split,0,0,0.0", "split,0,1,0.5", "split,1,0,0.25"]
+
+
+def test_a_system_without_index_tables_says_so(file: Path) -> None:
+    file.write_text('format = 1\nsystem = "own.py:Bare"', encoding="utf-8")
+    assert "has no index tables" in failed(run("indices", file), 2)
+
+
+def test_systems_lists_one_line_each() -> None:
+    assert run("systems").exit_code == 0
+
+
+def test_new_prints_a_scenario_that_can_be_read(file: Path, tmp_path: Path) -> None:
+    result = run("new", "own.py:Row")
+    (tmp_path / "new.toml").write_text(result.stdout, encoding="utf-8")
+    assert mc.read_scenario(tmp_path / "new.toml").system.arrival_rate == 1.0
+    assert "there is no system 'nosuch'" in failed(run("new", "nosuch"), 2)
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version").stdout == f"mdpcloud {mc.__version__}\n"
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+def test_the_bar_moves_with_the_logarithm_of_the_bracket() -> None:
+    assert done(1.0, 1.0, 1e-8) == 0
+    assert done(1e-2, 1.0, 1e-8) == pytest.approx(0.25)
+    assert done(1e-9, 1.0, 1e-8) == 1
+    assert done(float("inf"), 1.0, 1e-8) == 0
+    assert done(0.0, 0.0, 0.0) == 1
+
+
+def test_the_bar_shows_iterations_and_bounds_on_a_terminal_only() -> None:
+    console = Console(force_terminal=True, width=100)
+    with console.capture() as shown, progress_bar(1e-8, console) as progress:
+        assert progress is not None
+        progress(10, float("-inf"), float("inf"))
+        progress(20, 1.0, 2.0)
+        progress(30, 1.5, 1.75)
+    assert "30 iterations, 1.5 to 1.75" in shown.get()
+    with progress_bar(1e-8, Console(force_terminal=False)) as nothing:
+        assert nothing is None
+
+
+def test_help_answers_within_its_time() -> None:
+    import subprocess
+
+    command = [sys.executable, "-m", "mdpcloud", "--help"]
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.6
