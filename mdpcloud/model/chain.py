@@ -6,6 +6,7 @@ recovered from a diagonal (1 - 1e-17 is 1 in floating point, the rate 1e-17 is n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,12 +37,19 @@ class MarkovChain:
         Discrete time: whether the chain can stay in the state for a step. Continuous time: True.
     discrete : bool
         Whether time is discrete.
+    labels : function from state number to str, optional
+        Names of the states in messages; by default their numbers.
     """
 
     n: int
     rates: Matrix
     stay: NDArray[np.bool_]
     discrete: bool
+    labels: Callable[[int], str] | None = None
+
+    def label(self, state: int) -> str:
+        """Return the name of a state."""
+        return str(state) if self.labels is None else self.labels(state)
 
 
 def markov_chain(
