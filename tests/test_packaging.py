@@ -3,7 +3,13 @@
 import ast
 import subprocess
 import sys
+import sysconfig
+import venv
+import zipfile
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 import mdpcloud as mc
 
@@ -48,3 +54,95 @@ def test_the_public_api_has_one_source_of_its_version() -> None:
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
+
+
+def test_import_costs_little_more_than_numpy() -> None:
+    lines = ("import numpy, time", "t = time.perf_counter()", "import mdpcloud")
+    code = "; ".join((*lines, "print(time.perf_counter() - t)"))
+    assert min(float(python(code)) for _ in range(3)) < 0.25
+
+
+# --- the wheel, installed away from the checkout --------------------------------------------------
+
+SYSTEM = '''
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Gt
+
+import mdpcloud as mc
+from mdpcloud.systems.parameters import validate
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One server that may refuse jobs."""
+
+    arrival_rate: Annotated[float, Gt(0)] = 0.5
+    refusal_cost: Annotated[float, Gt(0)] = 4.0
+
+    def __post_init__(self):
+        validate(self)
+
+    def model(self, caps=None):
+        arrival = mc.Event("arrival", self.arrival_rate, [
+            mc.Action("accept", mc.step(jobs=+1)), mc.Action("refuse", cost=self.refusal_cost)])
+        service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
+        return mc.Model(mc.Lattice({"jobs": 20}), [arrival, service], cost_rate=lambda x: x.jobs)
+'''
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheel of the package."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the commands of a fresh environment that holds the wheel.
+
+    What the package needs is taken from the environment of the tests, by a path file, so that
+    nothing is fetched.
+    """
+    folder = tmp_path_factory.mktemp("fresh")
+    has_pip = find_spec("pip") is not None
+    venv.create(folder, with_pip=not has_pip, symlinks=True)
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python] if has_pip else [python, "-m", "pip"]
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    (site / "needs.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return folder / "bin"
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = {p.relative_to(ROOT).as_posix() for p in PACKAGE.rglob("*.py")}
+    assert sources | {"mdpcloud/py.typed"} <= names
+    assert {name.partition("/")[0] for name in names} == {
+        "mdpcloud",
+        f"mdpcloud-{mc.__version__}.dist-info",
+    }
+
+
+def test_the_installed_package_is_the_wheel(installed: Path, tmp_path: Path) -> None:
+    code = "import mdpcloud; print(mdpcloud.__version__, mdpcloud.__file__)"
+    command = [installed / "python", "-c", code]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    version, place = run.stdout.split()
+    assert version == mc.__version__
+    assert Path(place).is_relative_to(installed.parent)
+
+
+def test_the_installed_command_knows_systems_of_the_users_own(
+    installed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "my_system.py").write_text(SYSTEM, encoding="utf-8")
+    command = [installed / "mdpcloud", "new", "my_system.py:Queue"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "refusal_cost = 4.0" in run.stdout
