@@ -103,10 +103,12 @@ class SolveSettings:
         return mc.Discounted(factor=self.criterion.discount_factor)
 
     def _solver(self) -> Any:
+        if self.solver is None:
+            return None
         import mdpcloud.solve as solvers
 
         known = {"value_iteration": "ValueIteration", "policy_iteration": "PolicyIteration"}
-        return None if self.solver is None else getattr(solvers, known[self.solver])()
+        return getattr(solvers, known[self.solver])()
 
 
 @dataclass(frozen=True)
