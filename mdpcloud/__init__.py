@@ -15,9 +15,11 @@ from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveErr
 
 if TYPE_CHECKING:
     from mdpcloud import indices, queues, systems
+    from mdpcloud.engine.rules import policy
     from mdpcloud.model.chain import markov_chain
     from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, step
     from mdpcloud.model.model import Model
+    from mdpcloud.model.policy import Policy
     from mdpcloud.model.space import Lattice, Reachable
     from mdpcloud.model.tabular import tabular
     from mdpcloud.scenario import read_scenario
@@ -43,7 +45,7 @@ _HOME = {
     "load_solution": "solve",
     "long_run": "solve",
     "markov_chain": "model.chain",
-    "policy": "model.policy",
+    "policy": "engine.rules",
     "read_scenario": "scenario",
     "recurrent_classes": "solve",
     "solve": "solve",
