@@ -75,7 +75,7 @@ def abandonment(
     -----
     Positive recursions over the room of the node (see `mdpcloud.queues.kernels`), and dl / dlam =
     Cov(L(X), X) / lam. Deadlines to the end of service lead to the same chain with service rate mu
-    + theta. Model: Nino-Mora (2019), Computers & Operations Research 103, 221-236, section 3.
+    + theta. Model: Nino-Mora (2019), Computers & Operations Research 103, 221-236.
 
     Examples
     --------
