@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -25,6 +25,10 @@ costs = st.floats(0, 3)
 deadlines = st.sampled_from(["begin_service", "end_service"])
 nodes = st.builds(
     Node, st.integers(1, 5), rates, rates, deadline=deadlines, fee=costs, holding_cost=costs
+)
+moderate = st.floats(0.3, 5)
+rich = st.builds(
+    Node, st.integers(1, 3), moderate, moderate, deadline=deadlines, fee=costs, holding_cost=costs
 )
 
 
@@ -67,6 +71,46 @@ def test_one_more_job_costs_at_least_the_lower_bound_under_the_optimal_policy(
     allowance = 1e-7 * (1 + np.abs(rises))
     assert (rises >= lower_bound(node, np.arange(30)) - allowance).all()
     assert (rises <= largest + allowance).all()
+
+
+def two_node_values(
+    pair: list[Node], lam: float, outside: float, charges: list[float], room: int
+) -> NDArray[np.float64]:
+    """Relative values h(i, j) of two nodes of that room, by relative value iteration to 1e-10."""
+    i = np.arange(room + 1)
+    deaths = [pair[0].departures(i)[:, None], pair[1].departures(i)[None, :]]
+    cost = pair[0].costs(i)[:, None] + pair[1].costs(i)[None, :]
+    step = 1 / (1.1 * (lam + deaths[0].max() + deaths[1].max()))
+    h = np.zeros((room + 1, room + 1))
+    while True:
+        padded = np.pad(h, 1, constant_values=np.inf)
+        rises = [padded[2:, 1:-1] - h, padded[1:-1, 2:] - h]
+        falls = [np.append(np.zeros((1, room + 1)), h[:-1] - h[1:], axis=0),
+                 np.append(np.zeros((room + 1, 1)), h[:, :-1] - h[:, 1:], axis=1)]  # fmt: skip
+        best = np.minimum(outside, np.minimum(charges[0] + rises[0], charges[1] + rises[1]))
+        v = cost + lam * best + deaths[0] * falls[0] + deaths[1] * falls[1]
+        if np.ptp(v) < 1e-10:
+            return h
+        h = h + step * (v - v[0, 0])
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(rich, min_size=2, max_size=2),
+    st.floats(0.2, 8),
+    st.floats(0.1, 2),
+    st.lists(st.floats(0, 0.4), min_size=2, max_size=2),
+)
+def test_the_bounds_hold_in_systems_of_two_nodes(
+    pair: list[Node], lam: float, outside: float, charges: list[float]
+) -> None:
+    """T4 with rooms of 5; h rises by between v and max(U, C - r) along both axes."""
+    values = two_node_values(pair, lam, outside, charges, 5)
+    for axis, node in enumerate(pair):
+        rises = np.moveaxis(np.diff(values, axis=axis), axis, 0)
+        least = lower_bound(node, np.arange(5))[:, None]
+        assert (rises >= least - 1e-7).all()
+        assert (rises <= max(upper_bound(node), outside - charges[axis]) + 1e-7).all()
 
 
 @given(nodes, st.floats(0.01, 3), st.floats(0, 1))
