@@ -57,8 +57,8 @@ def test_the_package_says_that_it_is_typed() -> None:
 
 
 def test_import_costs_little_more_than_numpy() -> None:
-    lines = ("import numpy, time", "t = time.perf_counter()", "import mdpcloud")
-    code = "; ".join((*lines, "print(time.perf_counter() - t)"))
+    lines = ("import numpy, time", "t = time.process_time()", "import mdpcloud")
+    code = "; ".join((*lines, "print(time.process_time() - t)"))
     assert min(float(python(code)) for _ in range(3)) < 0.25
 
 
