@@ -338,7 +338,8 @@ def test_solve_prints_and_saves_the_optimum(
     file.write_text(text, encoding="utf-8")
     result = run("solve", file, "--save", tmp_path / "new" / "solution.npz")
     assert result.exit_code == 0, result.output
-    assert "1 to 2, converged" in result.stdout
+    assert "least discounted cost over all initial states, euro: 1 to 2" in result.stdout
+    assert "converged" in result.stdout
     assert "policy iteration: 3 iterations, 0.25 s" in result.stdout
     assert (tmp_path / "new" / "solution.npz").exists()
 

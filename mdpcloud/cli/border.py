@@ -53,7 +53,9 @@ def _so_far(partial: object) -> Iterator[str]:
     """Lines on a partial result: its bounds, iterations and time, as far as it has them."""
     bounds = getattr(partial, "bounds", None)
     if bounds is not None:
-        lower, upper = bounds
+        from mdpcloud.cli.tables import ends
+
+        lower, upper = ends(bounds)
         yield f"  bounds so far: {lower:.10g} to {upper:.10g}"
     iterations, elapsed = getattr(partial, "iterations", None), getattr(partial, "elapsed", None)
     if iterations is not None and elapsed is not None:

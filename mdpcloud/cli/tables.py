@@ -6,12 +6,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from mdpcloud.scenario import Scenario
 
-__all__ = ["print_comparison", "print_evaluations", "print_solution"]
+__all__ = ["ends", "print_comparison", "print_evaluations", "print_solution", "status_of"]
 
 _TRUNCATION = {
     "exact": "the optimum never leaves this box",
@@ -38,12 +39,12 @@ def print_comparison(record: Mapping[str, Any]) -> None:
 
 def print_evaluations(scenario: Scenario, results: Mapping[str, Any]) -> None:
     """Print the cost and the measures of each policy, with their bounds."""
-    unit = f"{scenario.cost_unit} per {scenario.time_unit}"
     table = _table("policy", "measure", "value", "certified bounds")
     for name, result in results.items():
-        rows = {f"cost, {unit}": result.bounds, **result.measures}
-        for i, (measure, (lower, upper)) in enumerate(rows.items()):
-            value = _number((lower + upper) / 2)
+        rows = {_what(scenario): result.bounds, **result.measures}
+        for i, (measure, bounds) in enumerate(rows.items()):
+            lower, upper = ends(bounds)
+            value = _number((lower + upper) / 2) if np.ndim(bounds[0]) == 0 else "-"
             table.add_row("" if i else name, measure, value, _bounds(lower, upper))
         table.add_section()
     console = _console()
@@ -54,13 +55,27 @@ def print_evaluations(scenario: Scenario, results: Mapping[str, Any]) -> None:
 def print_solution(scenario: Scenario, solution: Any) -> None:
     """Print the optimum, its bounds, and how it was found."""
     console = _console()
-    lower, upper = solution.bounds
     console.print(f"{scenario.name} ({scenario.system_name})")
-    if scenario.solve.criterion == "average_cost":
-        unit = f"{scenario.cost_unit} per {scenario.time_unit}"
-        console.print(f"optimum  {_number((lower + upper) / 2)} {unit}")
-    console.print(f"bounds   {_bounds(lower, upper)}, {solution.status}")
+    console.print(f"least {_what(scenario)}: {_bounds(*ends(solution.bounds))}")
+    console.print(status_of(solution))
     console.print(f"{solution.solver}: {solution.iterations} iterations, {solution.elapsed:.2f} s")
+
+
+def ends(bounds: tuple[Any, Any]) -> tuple[float, float]:
+    """Least lower and largest upper bound, where there is one of each for every state."""
+    lower, upper = bounds
+    return float(np.min(lower)), float(np.max(upper))
+
+
+def status_of(result: Any) -> str:
+    """How a solution or evaluation ended, in words."""
+    return str(getattr(result.status, "value", result.status))
+
+
+def _what(scenario: Scenario) -> str:
+    if scenario.solve.criterion == "average_cost":
+        return f"cost, {scenario.cost_unit} per {scenario.time_unit}"
+    return f"discounted cost over all initial states, {scenario.cost_unit}"
 
 
 def _console() -> Console:

@@ -111,17 +111,14 @@ def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any
 
 
 def _evaluations(scenario: Scenario, results: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [
-        {
-            "name": name,
-            "cost": result.gain,
-            "lower": result.bounds[0],
-            "upper": result.bounds[1],
-            "status": str(result.status),
-            "measures": {key: list(bounds) for key, bounds in result.measures.items()},
-        }
-        for name, result in results.items()
-    ]
+    average = scenario.solve.criterion == "average_cost"
+    rows = []
+    for name, result in results.items():
+        lower, upper = tables.ends(result.bounds)
+        cost = {"cost": result.gain if average else None, "lower": lower, "upper": upper}
+        measures = {key: list(bounds) for key, bounds in result.measures.items()}
+        status = tables.status_of(result)
+        rows.append({"name": name, **cost, "status": status, "measures": measures})
     return {**_heading(scenario), "policies": rows}
 
 
