@@ -26,6 +26,6 @@ def compile_model(model: Any, form: Any = None, threads: int = 1) -> Problem:
         from mdpcloud.engine.compiled import compile_events
 
         return compile_events(model, form, threads)
-    from mdpcloud.engine.rows import tabular_problem
+    from mdpcloud.engine.tabular import tabular_problem
 
     return tabular_problem(model)

@@ -17,9 +17,10 @@ from mdpcloud.engine import kernels
 from mdpcloud.engine.indexed import IndexedLayout, enumerate_states
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
 from mdpcloud.engine.memory import check_memory
-from mdpcloud.engine.problem import Choice, Floats, TermInfo
+from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo
 from mdpcloud.engine.program import NONE, Program, ProgramBuilder
-from mdpcloud.engine.rows import Rows
+from mdpcloud.engine.listing import list_rows, open_actions
+from mdpcloud.engine.rows import Matrix, Rows, RowsProblem
 from mdpcloud.engine.terms import Grid, Term, choose_terms, evaluate_field, evaluate_terms
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.model import Model
@@ -98,11 +99,16 @@ class CompiledProblem:
         discount: float = 0.0,
         target: float = 0.0,
         recentre: bool = False,
+        keep: float = 1.0,
     ) -> tuple[int, float, float, bool]:
-        """Up to ``count`` sweeps in one dispatch; (done, low, high, whether the result is in ``out``)."""
+        """Up to ``count`` sweeps in one dispatch; (done, low, high, whether the result is in ``out``).
+
+        A sweep computes ``keep * h + step * (v - shift)``. It ends early when high - low <= target; with
+        ``recentre`` the middle of the bounds is the next shift.
+        """
         arguments = (
             h, out, self.program, self.layout.targets, self.choice, count,
-            step, shift, discount, target, recentre,
+            float(keep), float(step), float(shift), float(discount), float(target), recentre,
         )  # fmt: skip
         if self.threads == 1:
             done, low, high, in_out = kernels.sweeps(*arguments)
@@ -124,14 +130,10 @@ class CompiledProblem:
             raise SolveError("a value or right-hand side is not finite; nothing can be certified")
         return float(low), float(high)
 
-    def greedy(self, h: Floats, margin: float, current: Choice | None = None) -> Choice:
-        """Per term and state the first action within ``margin`` of the best; see the protocol.
-
-        ``current`` keeps its actions where they are within the margin.
-        """
+    def greedy(self, h: Floats, margin: float) -> Choice:
+        """Per term and state the first action within ``margin`` of the best; see the protocol."""
         cells = np.full((self.multi.size, self.layout.cells), -1, dtype=np.int8)
-        before = cells if current is None else self._pack_choice(current)
-        kernels.greedy(h, self.program, self.layout.targets, cells, float(margin), before)
+        kernels.greedy(h, self.program, self.layout.targets, cells, float(margin))
         choice = np.where(self._active, np.int8(0), np.int8(-1))
         for row, term in enumerate(self.multi):
             choice[term] = self.layout.unpack(cells[row])
@@ -140,6 +142,65 @@ class CompiledProblem:
     def under(self, choice: Choice) -> CompiledProblem:
         """The uncontrolled problem in which every term takes the chosen action."""
         return dataclasses.replace(self, choice=self._pack_choice(choice))
+
+    def mixed(self, mixture: Mixture) -> RowsProblem:
+        """The uncontrolled problem of a randomised choice, as explicit rows."""
+        return self.listed().mixed(mixture)
+
+    def listed(self) -> RowsProblem:
+        """The same problem in the form of explicit rows."""
+        return RowsProblem(self.rows(), self.terms, labels=self.label)
+
+    def chain(self) -> tuple[Matrix, Floats]:
+        """Generator (n, n) and cost rate (n,) of an uncontrolled problem."""
+        return self.listed().chain()
+
+    def flow(self, h: Floats, out: Floats) -> None:
+        """Set out = Q h for an uncontrolled problem; cells outside the space stay as in h."""
+        free = self._without_costs
+        free.sweeps(h, out, 1, step=1.0, keep=0.0)
+
+    def cost_work(self) -> Floats:
+        """Cost rate of an uncontrolled problem as a work array, 0 in cells outside the space."""
+        h = self.pack(np.zeros(self.n))
+        out = h.copy()
+        self.sweeps(h, out, 1, step=1.0, keep=0.0)
+        return out
+
+    def with_cost(self, values: Floats) -> CompiledProblem:
+        """The same problem with the cost rate values (n,) alone, and no lump costs."""
+        part, start, vector = self.layout.cut(self.layout.over_box(values))
+        p = self._without_costs.program
+        program = p._replace(
+            data=np.concatenate([p.data, part]),
+            start=np.vstack([p.start, start + p.data.size]),
+            vector=np.append(p.vector, vector),
+            cost=np.array([len(p.start)]),
+        )
+        scale = float(np.abs(values).max(initial=0.0))
+        return dataclasses.replace(self, program=program, cost_scale=scale)
+
+    @cached_property
+    def _without_costs(self) -> CompiledProblem:
+        p = self.program
+        program = p._replace(cost=p.cost[:0], action_cost=np.full_like(p.action_cost, NONE))
+        return dataclasses.replace(self, program=program, cost_scale=0.0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the lattice where the states fill it, else (n,)."""
+        return self.grid.shape if self.grid.inside is None else (self.n,)
+
+    def state(self, index: Any) -> Any:
+        """The named tuple of coordinates of a state (int) or of several (slice)."""
+        columns = [column[index] for column in self.columns]
+        return self.grid.axes.state([int(c) if np.ndim(c) == 0 else c for c in columns])
+
+    def allowed(self, e: int) -> tuple[Array, Array]:
+        """Which actions of term e may be taken, (A, n), and where its rate is positive, (n,)."""
+        first, last = self.program.term_action[e], self.program.term_action[e + 1]
+        open_ = [open_actions(self, a) for a in range(first, last)]
+        return np.array(open_), self._active[e]
 
     def label(self, state: int) -> str:
         """The state's coordinates, for messages."""
@@ -170,7 +231,7 @@ class CompiledProblem:
         block = np.searchsorted(self.program.base, cells, side="right") - 1
         return cells, block, cells - self.program.base[block]
 
-    def _field_values(self, number: int) -> Floats:
+    def field_values(self, number: int) -> Floats:
         _, block, place = self._place
         start = self.program.start[number, block]
         return np.asarray(self.program.data[start + place if self.program.vector[number] else start])
@@ -178,9 +239,9 @@ class CompiledProblem:
     @cached_property
     def _active(self) -> Array:
         """Where each term's rate is positive: booleans (terms, n)."""
-        return np.array([self._field_values(f) > 0 for f in self.program.term_rate])
+        return np.array([self.field_values(f) > 0 for f in self.program.term_rate])
 
-    def _target_states(self, move: int) -> Array:
+    def target_states(self, move: int) -> Array:
         cells, _, _ = self._place
         there = cells + self.program.offset[move]
         if self.layout.targets is not None:
@@ -193,8 +254,6 @@ class CompiledProblem:
 
     @cached_property
     def _rows(self) -> Rows:
-        from mdpcloud.engine.listing import list_rows
-
         return list_rows(self)
 
 

@@ -185,6 +185,10 @@ class IndexedLayout:
         """An array that broadcasts over the states, as one number per state."""
         return np.array(np.broadcast_to(array, (self.n,)))
 
+    def over_box(self, values: Array) -> Array:
+        """The values themselves: the states are the grid."""
+        return values
+
     def rank_of_cell(self) -> Array:
         """State number of each cell, -1 for the extra one."""
         return self.pack(np.arange(self.n, dtype=np.int32), -1, np.int32)

@@ -147,9 +147,6 @@ def _plain_values(h, here, p, targets, choice, e, b, best, buffers):
     """best = min (or choice) over plain actions of k_a + h(y_a), four actions a pass."""
     first = p.term_action[e]
     last = p.term_action[e + 1]
-    chosen = here
-    if choice is not None:
-        chosen = choice[p.term_choice[e], p.base[b] : p.base[b] + best.size]
     for a in range(first, last, 4):
         a1 = min(a + 1, last - 1)
         a2 = min(a + 2, last - 1)
@@ -163,6 +160,7 @@ def _plain_values(h, here, p, targets, choice, e, b, best, buffers):
         c2 = _scalar(p, p.action_cost[a2], b)
         c3 = _scalar(p, p.action_cost[a3], b)
         if choice is not None:
+            chosen = choice[p.term_choice[e], p.base[b] : p.base[b] + best.size]
             _chosen_of_four(best, s0, s1, s2, s3, c0, c1, c2, c3, chosen, a - first)
         elif a == first:
             _least_of_four(best, s0, s1, s2, s3, c0, c1, c2, c3)
@@ -249,18 +247,21 @@ def _fill_gaps(target, first, last, runs_first, runs_last, source, constant):
 
 
 @kernel(fastmath=FAST)
-def _write(here, result, acc, step, shift, low, high):
-    """result = here + step (acc - shift); bounds of acc."""
+def _write(here, result, acc, keep, step, shift, low, high):
+    """result = keep * here + step (acc - shift); bounds of acc."""
     for i in range(acc.size):
         low = min(low, acc[i])
         high = max(high, acc[i])
-        result[i] = here[i] + step * (acc[i] - shift)
+        result[i] = keep * here[i] + step * (acc[i] - shift)
     return low, high
 
 
 @kernel(fastmath=FAST)
-def sweep_blocks(h, out, p, targets, choice, first, last, step, shift, discount):
-    """One sweep over the blocks first..last-1; returns the least and the largest right-hand side."""
+def sweep_blocks(h, out, p, targets, choice, first, last, keep, step, shift, discount):
+    """One sweep over the blocks first..last-1; the least and the largest right-hand side v.
+
+    It sets out = keep * h + step * (v - shift); cells outside the space keep what h holds there.
+    """
     work = np.empty((7, p.width))
     low = FAR
     high = -FAR
@@ -274,13 +275,13 @@ def sweep_blocks(h, out, p, targets, choice, first, last, step, shift, discount)
         result = out[p.base[b] : p.base[b] + m]
         inside = acc[p.run_first[p.run[b]]]
         _fill_gaps(acc, p.run[b], p.run[b + 1], p.run_first, p.run_last, None, inside)
-        low, high = _write(here, result, acc, step, shift, low, high)
+        low, high = _write(here, result, acc, keep, step, shift, low, high)
         _fill_gaps(result, p.run[b], p.run[b + 1], p.run_first, p.run_last, here, 0.0)
     return low, high
 
 
 @kernel(fastmath=FAST)
-def sweeps(h, out, p, targets, choice, count, step, shift, discount, target, recentre):
+def sweeps(h, out, p, targets, choice, count, keep, step, shift, discount, target, recentre):
     """Up to count sweeps, h and out in turn, until high - low <= target.
 
     With ``recentre`` the middle of the last bounds is subtracted, so that relative values stay small.
@@ -291,9 +292,9 @@ def sweeps(h, out, p, targets, choice, count, step, shift, discount, target, rec
     done = 0
     for n in range(count):
         if n % 2 == 0:
-            low, high = sweep_blocks(h, out, p, targets, choice, 0, p.size.size, step, shift, discount)
+            low, high = sweep_blocks(h, out, p, targets, choice, 0, p.size.size, keep, step, shift, discount)
         else:
-            low, high = sweep_blocks(out, h, p, targets, choice, 0, p.size.size, step, shift, discount)
+            low, high = sweep_blocks(out, h, p, targets, choice, 0, p.size.size, keep, step, shift, discount)
         done = n + 1
         if recentre:
             shift = 0.5 * (low + high)
@@ -303,7 +304,7 @@ def sweeps(h, out, p, targets, choice, count, step, shift, discount, target, rec
 
 
 @kernel(fastmath=FAST, parallel=True)
-def sweeps_parallel(h, out, p, targets, choice, count, step, shift, discount, target, recentre):
+def sweeps_parallel(h, out, p, targets, choice, count, keep, step, shift, discount, target, recentre):
     """As `sweeps`, the blocks split in as many chunks as threads."""
     chunks = get_num_threads()
     blocks = p.size.size
@@ -324,6 +325,7 @@ def sweeps_parallel(h, out, p, targets, choice, count, step, shift, discount, ta
                 choice,
                 c * blocks // chunks,
                 (c + 1) * blocks // chunks,
+                keep,
                 step,
                 shift,
                 discount,
@@ -423,42 +425,29 @@ def certify(h, p, targets, choice, discount):
 
 
 @kernel()
-def greedy(h, p, targets, choice, margin, current):
-    """Write into choice (multi-action terms, cells) the first action within margin of the best; -1 at rate 0.
+def greedy(h, p, targets, choice, margin):
+    """Write into choice (multi-action terms, cells) the first action within margin of the best.
 
-    ``current`` (same shape) keeps its action where that is within the margin; its -1 entries do not matter.
-    Returns the number of entries that changed.
+    Where the term's rate is 0 the entry stays as it is.
     """
-    changed = 0
     for b in range(p.size.size):
         for k in range(p.run[b], p.run[b + 1]):
             for i in range(p.run_first[k], p.run_last[k]):
-                cell = p.base[b] + i
                 for e in range(p.term_rate.size):
                     row = p.term_choice[e]
-                    if row == NONE:
-                        continue
-                    chosen = -1
-                    if _entry(p, p.term_rate[e], b, i) > 0.0:
-                        chosen = _first_best(h, p, targets, e, b, i, margin, current[row, cell])
-                    if chosen != current[row, cell]:
-                        changed += 1
-                    choice[row, cell] = chosen
-    return changed
+                    if row != NONE and _entry(p, p.term_rate[e], b, i) > 0.0:
+                        choice[row, p.base[b] + i] = _first_best(h, p, targets, e, b, i, margin)
 
 
 @kernel()
-def _first_best(h, p, targets, e, b, i, margin, current):
+def _first_best(h, p, targets, e, b, i, margin):
     first = p.term_action[e]
+    last = p.term_action[e + 1]
     best = FAR
-    for a in range(first, p.term_action[e + 1]):
+    for a in range(first, last):
         value, _ = _value_and_size(h, p, targets, a, b, i)
         best = min(best, value)
-    if current >= 0:
-        value, _ = _value_and_size(h, p, targets, first + current, b, i)
-        if value <= best + margin:
-            return current
-    for a in range(first, p.term_action[e + 1]):
+    for a in range(first, last):
         value, _ = _value_and_size(h, p, targets, a, b, i)
         if value <= best + margin:
             return a - first

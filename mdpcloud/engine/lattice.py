@@ -165,6 +165,14 @@ class LatticeLayout:
         full = np.broadcast_to(array, self.shape)
         return np.array(full.ravel() if self.grid.inside is None else full[self.grid.inside])
 
+    def over_box(self, values: Array) -> Array:
+        """States' values in the lattice's shape, 0 outside the region."""
+        if self.grid.inside is None:
+            return values.reshape(self.shape)
+        full = np.zeros(self.shape)
+        full[self.grid.inside] = values
+        return full
+
     def rank_of_cell(self) -> Array:
         """State number of each cell, -1 outside."""
         return self.pack(np.arange(self.n, dtype=np.int32), -1, np.int32)

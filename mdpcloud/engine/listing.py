@@ -13,7 +13,7 @@ from mdpcloud.engine.rows import Rows
 if TYPE_CHECKING:
     from mdpcloud.engine.compiled import CompiledProblem
 
-__all__ = ["list_rows"]
+__all__ = ["list_rows", "open_actions"]
 
 Array = NDArray[Any]
 BARRED = 1e200  # costs above this mark a forbidden action
@@ -26,7 +26,7 @@ def list_rows(problem: CompiledProblem) -> Rows:
     program = problem.program
     parts = []
     for e in range(program.term_rate.size):
-        rate = problem._field_values(program.term_rate[e])
+        rate = problem.field_values(program.term_rate[e])
         first, last = program.term_action[e], program.term_action[e + 1]
         parts += [_action_rows(problem, e, int(a - first), int(a), rate) for a in range(first, last)]
     state, term, action, rate, cost = (np.concatenate([p[i] for p in parts]) for i in range(5))
@@ -34,7 +34,7 @@ def list_rows(problem: CompiledProblem) -> Rows:
     stacked = sparse.vstack([p[5] for p in parts], format="csr")[order]
     total = np.zeros(problem.n)
     for f in program.cost:
-        total += problem._field_values(f)
+        total += problem.field_values(f)
     return Rows(
         n=problem.n,
         cost_rate=total,
@@ -44,7 +44,22 @@ def list_rows(problem: CompiledProblem) -> Rows:
         rate=rate[order],
         cost=cost[order],
         transitions=stacked,
+        roundings=len(program.cost) + 3,
     )
+
+
+def open_actions(problem: CompiledProblem, a: int) -> Array:
+    """Where action number a of the program may be taken: booleans (n,)."""
+    program = problem.program
+    open_ = np.ones(problem.n, dtype=bool)
+    if program.action_cost[a] != NONE:
+        open_ &= problem.field_values(program.action_cost[a]) < BARRED
+    for j in range(program.action_move[a], program.action_move[a + 1]):
+        weight = program.move_weight[j]
+        leaves = problem.target_states(j) < 0
+        if leaves.any():
+            open_ &= ~leaves if weight == NONE else ~leaves | (problem.field_values(weight) == 0)
+    return open_
 
 
 def _action_rows(problem: CompiledProblem, e: int, number: int, a: int, rate: Array) -> tuple[Any, ...]:
@@ -52,25 +67,23 @@ def _action_rows(problem: CompiledProblem, e: int, number: int, a: int, rate: Ar
 
     program = problem.program
     n = problem.n
+    open_ = open_actions(problem, a) & (rate > 0)
+    row = program.term_choice[e]
+    if problem.choice is not None and row != NONE:
+        open_ &= problem.layout.unpack(problem.choice[row]) == number
+    states = np.flatnonzero(open_)
     lump = np.zeros(n)
     if program.action_cost[a] != NONE:
-        lump = problem._field_values(program.action_cost[a])
-    open_ = (rate > 0) & (lump < BARRED)
-    moves = []
-    for j in range(program.action_move[a], program.action_move[a + 1]):
-        weight = np.ones(n)
-        if program.move_weight[j] != NONE:
-            weight = problem._field_values(program.move_weight[j])
-        target = problem._target_states(j)
-        open_ &= (target >= 0) | (weight == 0)
-        moves.append((weight, target))
-    states = np.flatnonzero(open_)
+        lump = problem.field_values(program.action_cost[a])
     where, to, flow = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
-    for weight, target in moves:
-        used = np.flatnonzero((weight[states] > 0) & (target[states] != states))
+    for j in range(program.action_move[a], program.action_move[a + 1]):
+        weight = program.move_weight[j]
+        rates = rate if weight == NONE else rate * problem.field_values(weight)
+        target = problem.target_states(j)
+        used = np.flatnonzero((rates[states] > 0) & (target[states] != states))
         where.append(used)
         to.append(target[states[used]])
-        flow.append((rate * weight)[states[used]])
+        flow.append(rates[states[used]])
     entries = (np.concatenate(flow), (np.concatenate(where), np.concatenate(to)))
     matrix = sparse.csr_array(sparse.coo_array(entries, shape=(states.size, n)))
     same = np.full(states.size, e)

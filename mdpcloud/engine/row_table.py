@@ -141,6 +141,13 @@ class Rows:
         states = self.state[self.groups]
         return np.bincount(states, largest, minlength=self.n).astype(np.float64, copy=False)
 
+    def of(self, states: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the numbers of the rows of these states, state by state."""
+        begin, length = self.first[states], self.first[states + 1] - self.first[states]
+        shift = np.repeat(begin - np.cumsum(length) + length, length)
+        numbers: NDArray[np.int64] = np.arange(shift.size) + shift
+        return numbers
+
     def select(self, rows: NDArray[Any]) -> Rows:
         """Keep only the rows with these numbers (increasing)."""
         return replace(
@@ -158,18 +165,17 @@ class Rows:
 
         No kept row may leave the states.
         """
-        number = np.full(self.n, -1, np.int32)
-        number[states] = np.arange(states.size, dtype=np.int32)
-        part = self.select(np.flatnonzero(keep & (number[self.state] >= 0)))
+        rows = self.of(states)
+        part = self.select(rows[keep[rows]])
         matrix = part.transitions
+        targets = np.searchsorted(states, matrix.indices).astype(np.int32)
         inside = sparse.csr_array(
-            (matrix.data, number[matrix.indices], matrix.indptr),
-            shape=(part.state.size, states.size),
+            (matrix.data, targets, matrix.indptr), shape=(part.state.size, states.size)
         )
         return replace(
             part,
             n=states.size,
             cost_rate=self.cost_rate[states],
-            state=number[part.state],
+            state=np.searchsorted(states, part.state).astype(np.int32),
             transitions=inside,
         )

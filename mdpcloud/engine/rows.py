@@ -100,6 +100,28 @@ class RowsProblem:
         )
         return float(low), float(high)
 
+    def sweeps(
+        self,
+        h: Floats,
+        out: Floats,
+        count: int,
+        *,
+        step: float,
+        shift: float = 0.0,
+        discount: float = 0.0,
+        target: float = 0.0,
+        recentre: bool = False,
+    ) -> tuple[int, float, float, bool]:
+        """Sweep up to count times; (done, low, high, whether the result is in out)."""
+        low, high, done = -np.inf, np.inf, 0
+        while done < count and not high - low <= target:
+            low, high = self.backup(h, out, step=step, shift=shift, discount=discount)
+            h, out = out, h
+            done += 1
+            if recentre:
+                shift = 0.5 * (low + high)
+        return done, low, high, done % 2 == 1
+
     def enclose(self, h: Floats, *, discount: float = 0.0) -> tuple[Floats, Floats]:
         """Return proved lower and upper bounds (n,) on v at every state, cost/time.
 
@@ -235,6 +257,43 @@ class RowsProblem:
         integers = isinstance(choice, np.ndarray) and choice.dtype.kind == "i"
         fixed = self.under(choice) if integers else self.mixed(choice)  # type: ignore[arg-type]
         return fixed.chain()
+
+    def flow(self, h: Floats, out: Floats) -> None:
+        """Set out = Q h for an uncontrolled problem."""
+        out[:] = self._chain[0] @ h
+
+    def cost_work(self) -> Floats:
+        """Return the cost rate (n,) of an uncontrolled problem."""
+        return self._chain[1].copy()
+
+    @cached_property
+    def _chain(self) -> tuple[Matrix, Floats]:
+        return self.chain()
+
+    def with_cost(self, values: Floats) -> RowsProblem:
+        """Return the same problem with the cost rate values (n,) alone."""
+        table = replace(
+            self.table, cost_rate=np.asarray(values, np.float64), cost=np.zeros_like(self.table.cost)
+        )
+        return replace(self, table=table)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a table over the states."""
+        return (self.n,)
+
+    def state(self, index: Any) -> Any:
+        """Return the number of a state (int), or the numbers of several (slice)."""
+        numbers = np.arange(self.n)[index]
+        return int(numbers) if np.ndim(numbers) == 0 else numbers
+
+    def allowed(self, e: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return where the actions of term e have rows, (A, n), and where any has, (n,)."""
+        table = self.table
+        here = table.term == e
+        possible = np.zeros((len(self.terms[e].actions), self.n), np.bool_)
+        possible[table.action[here], table.state[here]] = True
+        return possible, possible.any(axis=0)
 
     def chain(self) -> tuple[Matrix, Floats]:
         """Return generator and cost rate of a problem with one row per state and term."""

@@ -75,7 +75,8 @@ def enclose(
     (Higham, section 3.1). With e = fl(g fl(M)) and g = gamma_{K+6}, subtracting once more gives
     fl(fl(y) - e) <= fl(y) - e + u (|fl(y)| + e) <= y, because (1 - u)^3 g is at least
     (gamma_K + u (1 + gamma_K)) (1 + gamma_K) for such K. A product that underflows is off by at
-    most 2**-1075, so e also gets 2**-1074 for each product. The same holds for the upper end.
+    most 2**-1075, so e also gets 2**-1074 for each product that may have done so. The same holds
+    for the upper end.
 
     The lemma is used per row (difference, product, m additions, and the roundings the stored
     entries had before: K = m + 2 + roundings), where the minimum over rows is taken of both ends,
@@ -95,15 +96,21 @@ def enclose(
             while row < end and term[row] == e:
                 acc = cost[row]
                 magnitude = abs(acc)
+                small = 0
                 count = indptr[row + 1] - indptr[row]
                 for j in range(indptr[row], indptr[row + 1]):
-                    product = weights[j] * (h[indices[j]] - here)
+                    difference = h[indices[j]] - here
+                    product = weights[j] * difference
                     acc += product
                     magnitude += abs(product)
+                    if abs(product) < 1e-290 and difference != 0.0:
+                        small += 1
                 if not np.isfinite(acc):
                     return False
                 k = count + roundings + 8
-                error = k * unit / (1.0 - (k + 1) * unit) * magnitude + (count + 4) * tiny
+                if 0.0 < magnitude < 1e-290:
+                    small += 4
+                error = k * unit / (1.0 - (k + 1) * unit) * magnitude + small * tiny
                 best_low = min(best_low, acc - error)
                 best_high = min(best_high, acc + error)
                 row += 1
@@ -113,8 +120,10 @@ def enclose(
             terms += 1
         gone = discount * here
         size += abs(gone)
+        hidden = abs(gone) < 1e-290 and discount != 0.0 and here != 0.0
+        small = 5 if hidden or 0.0 < size < 1e-290 else 0
         k = terms + roundings + 8
-        error = k * unit / (1.0 - (k + 1) * unit) * size + 5 * tiny
+        error = k * unit / (1.0 - (k + 1) * unit) * size + small * tiny
         lower[x] = (low - gone) - error
         upper[x] = (high - gone) + error
         if not (np.isfinite(lower[x]) and np.isfinite(upper[x])):

@@ -30,6 +30,7 @@ __all__ = [
     "path",
     "period",
     "reachable",
+    "towards",
 ]
 
 Ints: TypeAlias = NDArray[np.int32]
@@ -87,6 +88,23 @@ def path(graph: Matrix, start: int | NDArray[Any], targets: Bools) -> list[int] 
     while before[states[-1]] != n:
         states.append(int(before[states[-1]]))
     return states[::-1]
+
+
+def towards(graph: Matrix, targets: NDArray[Any]) -> Ints:
+    """Return the next state (n,) of a shortest path to the nearest of several states.
+
+    -1 at the targets and where there is no path.
+
+    Examples
+    --------
+    >>> towards(sparse.csr_array([[0, 1, 0], [0, 0, 1], [1, 0, 0]]), np.array([2]))
+    array([ 1,  2, -1], dtype=int32)
+    """
+    n = graph.shape[0]
+    _, before = _breadth_first(sparse.csr_array(graph.T), targets)
+    ahead = before[:n].astype(np.int32)
+    ahead[(ahead < 0) | (ahead == n)] = -1
+    return ahead
 
 
 def components(graph: Matrix) -> tuple[int, Ints]:
@@ -223,10 +241,7 @@ class _Removal:
         """Return the rows left of these states, increasing."""
         if states.size == self.rows.n:
             return np.flatnonzero(self.row_alive)
-        first = self.rows.first
-        begin, length = first[states], first[states + 1] - first[states]
-        offset = np.repeat(begin - np.cumsum(length) + length, length)
-        rows = np.arange(offset.size) + offset
+        rows = self.rows.of(states)
         alive: NDArray[np.int64] = rows[self.row_alive[rows]]
         return alive
 

@@ -1,0 +1,189 @@
+"""Rules written by people, turned into policies."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpcloud.engine.problem import Problem, TermInfo
+from mdpcloud.errors import InputError
+from mdpcloud.model.policy import Policy
+
+__all__ = ["policy", "policy_for"]
+
+Array = NDArray[Any]
+SPOT_CHECKS = 32  # states at which a rule called with arrays is compared with one call per state
+
+
+def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
+    """Turn rules into a policy of a model.
+
+    Parameters
+    ----------
+    model : Model or TabularModel
+    rules : mapping from event or control to a rule, or the rule itself where there is one decision
+        A rule is a function of the state x that returns the name or number of an action (of one state, or
+        of arrays of them), an array of n action numbers, a mapping from actions to probabilities (numbers,
+        arrays (n,) or functions of x), the name of an action, or its number.
+
+    Returns
+    -------
+    Policy
+
+    Raises
+    ------
+    InputError
+        When an event or action is unknown, an action is not allowed in some state (the message names the
+        state), or probabilities do not sum to 1.
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> arrival = mc.Event("arrival", 0.5, [mc.Action("join", mc.step(jobs=+1)), mc.Action("lost", cost=1.0)])
+    >>> service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
+    >>> queue = mc.Model(mc.Lattice({"jobs": 3}), [arrival, service])
+    >>> mc.policy(queue, lambda x: np.where(x.jobs < 2, "join", "lost")).table()
+    array([0, 0, 1, 1], dtype=int8)
+    """
+    from mdpcloud.engine import compile_model
+
+    return policy_for(compile_model(model), rules)
+
+
+def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
+    """As `policy`, for a compiled problem."""
+    decisions = {term.name: (e, term) for e, term in enumerate(problem.terms) if term.decision}
+    named = _by_decision(rules, problem, decisions)
+    actions = {}
+    for name, (e, term) in decisions.items():
+        if name not in named:
+            raise InputError(f"no rule for decision {name!r}; decisions are {list(decisions)}")
+        actions[name] = _tabulate(problem, e, term, named[name])
+    names = {name: term.actions for name, (_, term) in decisions.items()}
+    return Policy(actions, names, problem.shape)
+
+
+def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> Mapping[str, Any]:
+    terms = {term.name for term in problem.terms}
+    if isinstance(rules, Mapping) and (not rules or set(rules) & terms or len(decisions) != 1):
+        for name in rules:
+            if name not in terms:
+                raise InputError(f"the model has no event {name!r}{_hint(name, list(terms))}")
+        return rules
+    if len(decisions) == 1:
+        return {next(iter(decisions)): rules}
+    raise InputError(f"give a rule per decision, as a mapping; decisions are {list(decisions)}")
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {list(known)}"
+
+
+def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
+    allowed, active = problem.allowed(e)
+    if isinstance(rule, Mapping):
+        return _probabilities(problem, term, rule, allowed, active)
+    chosen = _call(problem, rule) if callable(rule) else rule
+    numbers = _numbers(chosen, term, problem)
+    wrong = active & ((numbers < 0) | (numbers >= len(term.actions)))
+    if wrong.any():
+        state = int(np.argmax(wrong))
+        raise InputError(
+            f"the rule for {term.name!r} returns action number {numbers[state]} in state "
+            f"{problem.label(state)}; numbers are 0..{len(term.actions) - 1}"
+        )
+    numbers = np.where(active, numbers, -1)
+    refused = active & ~allowed[numbers, np.arange(problem.n)]
+    if refused.any():
+        state = int(np.argmax(refused))
+        possible = [name for name, mask in zip(term.actions, allowed[:, state], strict=True) if mask]
+        raise InputError(
+            f"the rule for {term.name!r} takes action {term.actions[numbers[state]]!r} in state "
+            f"{problem.label(state)}, where it is not allowed; allowed are {possible}"
+        )
+    return numbers.astype(np.int8 if len(term.actions) <= 128 else np.int32)
+
+
+def _numbers(chosen: Any, term: TermInfo, problem: Problem) -> Array:
+    array = np.asarray(chosen)
+    if array.ndim == 0:
+        array = np.full(problem.n, array)
+    if array.size != problem.n:
+        raise InputError(f"the rule for {term.name!r} gives {array.size} actions for {problem.n} states")
+    array = array.reshape(problem.n)
+    if array.dtype.kind in "UO":
+        return _from_names(array, term, problem)
+    if array.dtype.kind not in "iub" and not np.array_equal(array, np.round(array)):
+        raise InputError(f"the rule for {term.name!r} returns {array.dtype} numbers; actions are integers")
+    return array.astype(np.int64)
+
+
+def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
+    number = {name: a for a, name in enumerate(term.actions)}
+    names, inverse = np.unique(array.astype(str), return_inverse=True)
+    for name in names:
+        if name not in number:
+            state = int(np.argmax(array.astype(str) == name))
+            raise InputError(
+                f"the rule for {term.name!r} returns {name!r} in state {problem.label(state)}, which is no "
+                f"action{_hint(name, term.actions)}"
+            )
+    return np.array([number[name] for name in names])[inverse]
+
+
+def _call(problem: Problem, rule: Callable[[Any], Any]) -> Any:
+    """The rule in every state: one call with arrays where it can take them, else one call per state."""
+    n = problem.n
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(rule(problem.state(slice(None))))
+        if result.shape == (n,) and result.dtype.kind in "iubfU":
+            return result if _same_one_by_one(problem, rule, result) else _one_by_one(problem, rule)
+    except (ValueError, TypeError, KeyError, IndexError):
+        pass
+    return _one_by_one(problem, rule)
+
+
+def _one_by_one(problem: Problem, rule: Callable[[Any], Any]) -> Array:
+    return np.array([rule(problem.state(s)) for s in range(problem.n)], dtype=object)
+
+
+def _same_one_by_one(problem: Problem, rule: Callable[[Any], Any], result: Array) -> bool:
+    some = np.unique(np.linspace(0, problem.n - 1, SPOT_CHECKS).astype(int))
+    return all(np.asarray(rule(problem.state(int(s)))).item() == result[s] for s in some)
+
+
+def _probabilities(
+    problem: Problem, term: TermInfo, rule: Mapping[Any, Any], allowed: Array, active: Array
+) -> Array:
+    table = np.zeros((len(term.actions), problem.n))
+    for key, value in rule.items():
+        number = key if isinstance(key, (int, np.integer)) else None
+        if number is None and key in term.actions:
+            number = term.actions.index(key)
+        if number is None or not 0 <= number < len(term.actions):
+            raise InputError(f"{term.name!r} has no action {key!r}{_hint(str(key), term.actions)}")
+        weight = value(problem.state(slice(None))) if callable(value) else value
+        table[number] = np.broadcast_to(np.asarray(weight, dtype=np.float64), (problem.n,))
+    table[:, ~active] = 0.0
+    total = table.sum(axis=0)
+    wrong = active & ((np.abs(total - 1.0) > 1e-9) | (table < 0).any(axis=0) | ~np.isfinite(total))
+    if wrong.any():
+        state = int(np.argmax(wrong))
+        raise InputError(
+            f"the probabilities for {term.name!r} are {table[:, state].tolist()} in state "
+            f"{problem.label(state)}; they must be >= 0 and sum to 1"
+        )
+    refused = (table > 0) & ~allowed
+    if refused.any():
+        action, state = (int(k) for k in np.argwhere(refused)[0])
+        raise InputError(
+            f"the rule for {term.name!r} takes action {term.actions[action]!r} with positive probability in "
+            f"state {problem.label(state)}, where it is not allowed"
+        )
+    return table

@@ -1,0 +1,56 @@
+"""What is optimised: the long-run average cost, or the discounted cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mdpcloud.errors import InputError
+
+__all__ = ["AverageCost", "Criterion", "Discounted"]
+
+
+@dataclass(frozen=True)
+class AverageCost:
+    """Long-run average cost per unit of time (per step in discrete time)."""
+
+
+@dataclass(frozen=True)
+class Discounted:
+    """Expected discounted cost.
+
+    Parameters
+    ----------
+    rate : float, optional
+        Continuous time: a cost at time t counts exp(-rate t); 1/time, > 0.
+    factor : float, optional
+        Discrete time (tabular models): a cost at step t counts factor**t; 0 <= factor < 1.
+    """
+
+    rate: float | None = None
+    factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.rate is None) == (self.factor is None):
+            raise InputError("give rate (continuous time) or factor (discrete time), and not both")
+        if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
+            raise InputError(f"discount rate is {self.rate}; it must be finite and > 0")
+        if self.factor is not None and not 0 <= self.factor < 1:
+            hint = "; for the undiscounted case use mdpcloud.AverageCost()" if self.factor == 1 else ""
+            raise InputError(f"discount factor is {self.factor}; it must be in [0, 1){hint}")
+
+    def rate_for(self, discrete: bool) -> float:
+        """The rate alpha of alpha V = c + Q V.
+
+        In discrete time V = c + b P V is (1/b - 1) V = c/b + (P - I) V: alpha = 1/b - 1, and values are to
+        be divided by b.
+        """
+        if discrete != (self.factor is not None):
+            kind, right = ("discrete", "factor") if discrete else ("continuous", "rate")
+            raise InputError(f"the model is in {kind} time: use Discounted({right}=...)")
+        if self.rate is not None:
+            return self.rate
+        return 1.0 / max(self.factor or 0.0, 1e-300) - 1.0
+
+
+Criterion = AverageCost | Discounted

@@ -1,0 +1,162 @@
+"""Cost and measures of a given policy; one step of policy improvement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine import compile_model
+from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.rules import policy_for
+from mdpcloud.errors import SolveError
+from mdpcloud.model.model import Model, is_count
+from mdpcloud.model.policy import Policy, policy_of
+from mdpcloud.solve.certificate import rounding_margin
+from mdpcloud.solve.chains import SingularChainError
+from mdpcloud.solve.criteria import AverageCost, Criterion
+from mdpcloud.solve.fixed import FixedResult, FixedSolver
+from mdpcloud.solve.result import Evaluation
+from mdpcloud.solve.reward import signed, value_bounds
+from mdpcloud.solve.stopping import Monitor, Progress, Status
+
+__all__ = ["evaluate", "improve"]
+
+Bounds = tuple[float, float]
+
+
+def evaluate(
+    model: Any,
+    policy: Any,
+    criterion: Criterion = AverageCost(),  # noqa: B008  (frozen)
+    *,
+    tolerance: float = 1e-10,
+    time_limit: float | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+    strict: bool = True,
+) -> Evaluation:
+    """Cost, relative values and measures of a policy.
+
+    Parameters
+    ----------
+    model : Model or TabularModel
+    policy : Policy, or what `mdpcloud.policy` takes
+        Deterministic or randomised.
+    criterion : AverageCost or Discounted
+    tolerance : float
+        Relative width of the certified bounds; no finer than 1e-12 times the largest cost rate.
+    time_limit : float, optional
+        Seconds.
+    threads : int
+    progress : function of (iterations, lower, upper), optional
+    strict : bool
+        Raise `SolveError` when the tolerance is not met; it carries the partial result.
+
+    Returns
+    -------
+    Evaluation
+        ``measures`` holds certified bounds of the long-run average of each of the model's measures
+        (average cost only).
+
+    Raises
+    ------
+    InputError
+        When the policy does not fit the model.
+    SolveError
+        When the tolerance was not met.
+    """
+    problem = compile_model(model, threads=threads)
+    if not isinstance(policy, Policy):
+        policy = policy_for(problem, policy)
+    choice = policy.choice(problem)
+    fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
+    discount = criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
+    monitor = Monitor(None, time_limit, progress)
+    solver = FixedSolver(fixed, tolerance, discount, monitor)
+    wanted = {} if discount else measure_rates(model, problem, choice)
+    try:
+        result = solver.solve(fixed)
+        measures = {name: solver.solve(fixed.with_cost(rate)) for name, rate in wanted.items()}
+    except SingularChainError:
+        from mdpcloud.solve.multichain_evaluation import evaluate_classes
+
+        return evaluate_classes(model, policy, fixed, wanted, monitor)
+    evaluation = _assemble(model, policy, criterion, result, measures, discount, monitor)
+    failed = next((r for r in [result, *measures.values()] if r.status is not Status.CONVERGED), None)
+    if failed is not None and strict:
+        raise SolveError(
+            f"{failed.status.value}: bounds [{failed.low:.12g}, {failed.high:.12g}] at tolerance {tolerance:g}",
+            evaluation,
+        )
+    return evaluation
+
+
+def _assemble(
+    model: Any,
+    policy: Policy,
+    criterion: Criterion,
+    result: FixedResult,
+    measures: Mapping[str, FixedResult],
+    discount: float,
+    monitor: Monitor,
+) -> Evaluation:
+    lower, upper = value_bounds(result.values, result.low, result.high, criterion, discount)
+    values = 0.5 * (np.asarray(lower) + np.asarray(upper)) if discount else result.values
+    gain = 0.5 * (result.low + result.high)
+    gains, bounds, values = signed(model, np.full(values.size, gain), (lower, upper), values)
+    worst = [r.status for r in (result, *measures.values()) if r.status is not Status.CONVERGED]
+    return Evaluation(
+        gains=gains,
+        bounds=bounds,
+        values=values,
+        policy=policy,
+        status=worst[0] if worst else Status.CONVERGED,
+        iterations=monitor.iterations,
+        solver="fixed_policy",
+        elapsed=monitor.elapsed,
+        criterion=criterion,
+        measures={name: (r.low, r.high) for name, r in measures.items()},
+    )
+
+
+def measure_rates(model: Any, problem: Any, choice: Any) -> dict[str, Floats]:
+    """The rate (n,) whose long-run average each measure is, under a choice."""
+    if not isinstance(model, Model):
+        return {}
+    return {name: _measure_rate(m, name, problem, choice) for name, m in model.measures.items()}
+
+
+def _measure_rate(measure: Any, name: str, problem: Any, choice: Any) -> Floats:
+    if is_count(measure):
+        event, action = measure
+        e = next(k for k, term in enumerate(problem.terms) if term.name == event)
+        number = problem.terms[e].actions.index(action)
+        taken = choice[e] == number if isinstance(choice, np.ndarray) else choice[e][number]
+        return np.asarray(problem.field_values(problem.program.term_rate[e]) * taken)
+    parts = measure if isinstance(measure, (list, tuple)) else [measure]
+    total = sum((problem.field(part, f"measure {name!r}") for part in parts), np.zeros(problem.n))
+    return np.asarray(total)
+
+
+def improve(model: Any, policy_or_evaluation: Any) -> Policy:
+    """One exact step of policy improvement: the greedy policy of a policy's relative values.
+
+    Parameters
+    ----------
+    model : Model or TabularModel
+    policy_or_evaluation : Policy, Evaluation, or what `mdpcloud.policy` takes
+
+    Returns
+    -------
+    Policy
+        Its gain is no larger than that of the policy; ties go to the first action.
+    """
+    evaluation = policy_or_evaluation
+    if not isinstance(evaluation, Evaluation):
+        evaluation = evaluate(model, policy_or_evaluation)
+    problem = compile_model(model)
+    sense = getattr(model, "sense", 1)
+    h = problem.pack(sense * evaluation.values)
+    return policy_of(problem, problem.greedy(h, rounding_margin(h)))

@@ -1,0 +1,110 @@
+"""The cost of a fixed policy, with certified bounds.
+
+The Poisson equation is solved directly or iteratively (`mdpcloud.solve.chains`), then bracketed by one
+certifying sweep. The factor of a direct solve serves all cost rates of the same chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
+from mdpcloud.solve.stopping import Goal, Monitor, Status, Stopped
+
+__all__ = ["FixedResult", "FixedSolver"]
+
+DIRECT = 3000  # states up to which LU comes first
+DIRECT_AFTER_ALL = 60_000  # states up to which LU is tried when the iteration fails
+PRODUCTS = 20_000
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class FixedResult:
+    """Values (n,), certified bounds of c + Q h - alpha h, and how it ended."""
+
+    values: Floats
+    low: float
+    high: float
+    status: Status
+
+
+class FixedSolver:
+    """Solves one chain for any of its cost rates.
+
+    Parameters
+    ----------
+    fixed : Problem
+        Uncontrolled, with any cost.
+    tolerance : float
+        Relative, see `Goal`.
+    discount : float
+        1/time.
+    monitor : Monitor
+    """
+
+    def __init__(self, fixed: Any, tolerance: float, discount: float, monitor: Monitor) -> None:
+        self.fixed, self.tolerance, self.discount = fixed, tolerance, discount
+        self.monitor = monitor
+        self._direct: DirectChain | None = None
+
+    def solve(self, problem: Any) -> FixedResult:
+        """Evaluate ``problem``: the same chain with the cost rate wanted.
+
+        Raises
+        ------
+        SingularChainError
+            When the chain has several recurrent classes.
+        """
+        if self._direct is not None or problem.n <= DIRECT:
+            return self._solve_directly(problem)
+        result = self._solve_iteratively(problem)
+        if result.status is Status.STALLED and problem.n <= DIRECT_AFTER_ALL:
+            return self._solve_directly(problem)
+        return result
+
+    def _solve_directly(self, problem: Any) -> FixedResult:
+        generator, cost = problem.chain()
+        if self._direct is None:
+            self._direct = DirectChain(generator, self.discount)
+        self.monitor.count(1)
+        values = self._direct.solve(cost)
+        if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > 1e200:
+            raise SingularChainError("the values are not finite")
+        return self._judge(problem, values, Status.PRECISION)
+
+    def _solve_iteratively(self, problem: Any) -> FixedResult:
+        values = np.zeros(problem.n)
+        best = self._judge(problem, values, Status.STALLED)
+        try:
+            for attempt in range(ATTEMPTS):
+                aim = 0.5**attempt * 0.5 * self._goal(problem).width(best.low, best.high, _size(values))
+                values, _ = solve_iteratively(
+                    problem, best.values, aim, PRODUCTS, self.discount, self.monitor
+                )
+                result = self._judge(problem, values, Status.STALLED)
+                self.monitor.report(result.low, result.high)
+                best = min(best, result, key=lambda r: r.high - r.low)
+                if best.status is Status.CONVERGED:
+                    break
+        except Stopped as stop:
+            return FixedResult(best.values, best.low, best.high, stop.status)
+        except KeyboardInterrupt:
+            return FixedResult(best.values, best.low, best.high, Status.INTERRUPTED)
+        return best
+
+    def _goal(self, problem: Any) -> Goal:
+        return Goal(self.tolerance, problem.cost_scale, self.discount)
+
+    def _judge(self, problem: Any, values: Floats, otherwise: Status) -> FixedResult:
+        low, high = problem.certify(problem.pack(values), discount=self.discount)
+        width = self._goal(problem).width(low, high, _size(values))
+        return FixedResult(values, low, high, Status.CONVERGED if high - low <= width else otherwise)
+
+
+def _size(values: Floats) -> float:
+    return float(np.abs(values).max(initial=0.0))

@@ -1,0 +1,49 @@
+"""What a solver hands back, and how it decides that its bounds are good enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.solve.certificate import Certificate
+from mdpcloud.solve.stopping import Status
+
+__all__ = ["FIRST_PART", "Outcome", "ending", "sharpen"]
+
+FIRST_PART = 0.9  # of the goal: what the plain bounds have to reach before they are certified
+LAST_PART = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Relative values (work array), their certificate, and how the solver ended."""
+
+    h: Floats
+    certificate: Certificate
+    status: Status
+
+
+def sharpen(certificate: Certificate, plain: float, width: float, part: float) -> float | None:
+    """The part of the goal that the plain bounds have to reach so that the certified ones, wider by
+    rounding, meet it; None where rounding alone exceeds the goal.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        It missed the goal.
+    plain, width : float
+        Width of the plain bounds, and the goal.
+    part : float
+        The part that the plain bounds had to reach so far.
+    """
+    rounding = max(certificate.width - plain, 0.0)
+    part = min(0.5 * part, 0.9 * (1.0 - rounding / width))
+    return part if part > LAST_PART else None
+
+
+def ending(certificate: Certificate, plain: float, width: float) -> Status:
+    """How a solver whose bounds no longer close has ended."""
+    if certificate.width <= width:
+        return Status.CONVERGED
+    rounding = max(certificate.width - plain, 0.0)
+    return Status.PRECISION if plain <= 10.0 * rounding else Status.STALLED

@@ -1,0 +1,123 @@
+"""Policy iteration (Howard 1960), with inexact evaluation on large models.
+
+Each round takes the greedy policy of h, solves its Poisson equation (`mdpcloud.solve.chains`), directly on
+small models, else until its residual is a tenth of the bracket, and brackets the optimum by one sweep. It
+stops when the certified bounds meet the goal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.solve.certificate import certify, rounding_margin
+from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
+from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
+from mdpcloud.solve.stopping import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.value_iteration import Sweeper
+
+__all__ = ["PolicyIteration"]
+
+
+@dataclass(frozen=True)
+class PolicyIteration:
+    """Policy iteration; fast wherever policies are cheap to evaluate.
+
+    Parameters
+    ----------
+    direct : int
+        States up to which a policy is evaluated by sparse LU.
+    forcing : float
+        Residual of an iterative evaluation over the current bracket.
+    warm_up : int
+        Sweeps of value iteration at the start, so that the first policy is a sensible one.
+    products : int
+        Matrix-vector products per evaluation.
+    """
+
+    direct: int = 3000
+    forcing: float = 0.1
+    warm_up: int = 30
+    products: int = 400
+    name = "policy_iteration"
+
+    def run(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Outcome:
+        """Solve from a work array of relative values."""
+        search = _Search(self, problem, goal, monitor, start)
+        try:
+            status = search.close()
+        except Stopped as stop:
+            status = stop.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Outcome(search.h, certify(problem, search.h, goal.discount), status)
+
+
+class _Search:
+    """The rounds of policy iteration."""
+
+    def __init__(
+        self, solver: PolicyIteration, problem: Any, goal: Goal, monitor: Monitor, start: Floats
+    ) -> None:
+        self.solver, self.problem, self.goal, self.monitor = solver, problem, goal, monitor
+        self.sweeper = Sweeper(problem, goal, monitor, start)
+        self.pinned = 0
+
+    @property
+    def h(self) -> Floats:
+        """Relative values so far."""
+        return self.sweeper.h
+
+    def close(self) -> Status:
+        """Rounds until the certificate meets the goal or nothing improves."""
+        sweeper = self.sweeper
+        sweeper.sweep(self.solver.warm_up, 0.0)
+        part: float | None = FIRST_PART
+        best, idle = sweeper.plain, 0
+        while part is not None:
+            if sweeper.plain <= part * sweeper.width() or idle > 5:
+                certificate = certify(self.problem, self.h, self.goal.discount)
+                if idle > 5 or certificate.width <= sweeper.width():
+                    return ending(certificate, sweeper.plain, sweeper.width())
+                part = sharpen(certificate, sweeper.plain, sweeper.width(), part)
+                continue
+            if not self._round(part):
+                return Status.STALLED
+            idle = 0 if sweeper.plain < 0.9 * best else idle + 1
+            best = min(best, sweeper.plain)
+        return Status.PRECISION
+
+    def _round(self, part: float) -> bool:
+        """Evaluate the greedy policy and sweep once; False when its chain has several classes."""
+        h = self.h
+        choice = self.problem.greedy(h, rounding_margin(h))
+        fixed = self.problem.under(choice)
+        try:
+            values = self._evaluate(fixed, self.problem.unpack(h), part)
+        except SingularChainError:
+            return False
+        if values is None:
+            self.sweeper.sweep(10 * self.solver.warm_up, 0.0)
+            return True
+        self.sweeper.h = self.problem.pack(values)
+        self.sweeper.shift = 0.0
+        self.sweeper.sweep(1, 0.0)
+        return True
+
+    def _evaluate(self, fixed: Any, h: Floats, part: float) -> Floats | None:
+        discount = self.goal.discount
+        if fixed.n <= self.solver.direct:
+            generator, cost = fixed.chain()
+            chain = DirectChain(generator, discount, self.pinned)
+            self.pinned = chain.pinned
+            self.monitor.count(1)
+            return chain.solve(cost)
+        plain = self.sweeper.plain
+        aim = max(self.solver.forcing * plain, 0.3 * part * self.sweeper.width())
+        values, spread = solve_iteratively(
+            fixed, h, aim, self.solver.products, discount, self.monitor
+        )
+        return values if spread < 0.9 * plain and np.isfinite(values).all() else None

@@ -1,0 +1,105 @@
+"""Results: what was found, between which bounds, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpcloud.errors import InputError, MultichainError
+from mdpcloud.model.policy import Policy
+from mdpcloud.solve.criteria import AverageCost, Criterion
+from mdpcloud.solve.stopping import Status
+
+__all__ = ["Evaluation", "Solution"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """What a solution and an evaluation have in common.
+
+    Attributes
+    ----------
+    gains : (n,) array
+        Long-run average cost per unit of time from each state (reward, for a model given by rewards).
+    bounds : (lower, upper)
+        Certified, rounding included. Average cost: two numbers that hold from every state; under
+        discounting, or where the gain depends on the state: two arrays (n,).
+    values : (n,) array
+        Average cost: relative values, 0 at a likely state. Discounting: the expected discounted cost.
+    policy : Policy
+    status : Status
+    iterations : int
+        Sweeps, products with the generator and direct solves together.
+    solver : str
+    elapsed : float
+        Seconds.
+    criterion : AverageCost or Discounted
+    """
+
+    gains: Floats
+    bounds: tuple[Any, Any]
+    values: Floats
+    policy: Policy
+    status: Status
+    iterations: int
+    solver: str
+    elapsed: float
+    criterion: Criterion = field(default_factory=AverageCost)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the certified bounds meet the tolerance."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def gain(self) -> float:
+        """Long-run average cost per unit of time, where it is the same from every state.
+
+        Raises
+        ------
+        MultichainError
+            When it depends on the initial state; see ``gains``.
+        InputError
+            Under discounting, where the answer is ``values``.
+        """
+        if not isinstance(self.criterion, AverageCost):
+            raise InputError("a discounted problem has no gain; its answer is .values")
+        lower, upper = self.bounds
+        if np.ndim(lower) and float(np.max(lower)) > float(np.min(upper)):
+            low, high = int(np.argmin(self.gains)), int(np.argmax(self.gains))
+            raise MultichainError(
+                f"the gain depends on the initial state: {self.gains[low]:.6g} from state {low}, "
+                f"{self.gains[high]:.6g} from state {high}; see .gains"
+            )
+        return float(self.gains[0])
+
+    def save(self, path: str | Path) -> None:
+        """Write to one file (npz with a JSON header); `mdpcloud.load_solution` reads it."""
+        from mdpcloud.solve.storage import save
+
+        save(self, path)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(_Result):
+    """The optimum of a model; see the attributes of `_Result`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(_Result):
+    """The cost of a policy; see the attributes of `_Result`.
+
+    Attributes
+    ----------
+    measures : mapping
+        Name to certified (lower, upper) of the long-run average of each of the model's measures.
+    """
+
+    measures: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -1,0 +1,90 @@
+"""Solutions in one file: arrays in npz, the rest in a JSON header inside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.errors import InputError
+from mdpcloud.model.policy import Policy
+from mdpcloud.solve.criteria import AverageCost, Discounted
+from mdpcloud.solve.result import Evaluation, Solution
+from mdpcloud.solve.stopping import Status
+
+__all__ = ["load_solution", "save"]
+
+FORMAT = 1
+_KINDS = {"solution": Solution, "evaluation": Evaluation}
+_CRITERIA = {"average": AverageCost, "discounted": Discounted}
+
+
+def save(result: Any, path: str | Path) -> None:
+    """Write a `Solution` or `Evaluation`; the file gets exactly the name given."""
+    average = isinstance(result.criterion, AverageCost)
+    header = {
+        "format": FORMAT,
+        "kind": "evaluation" if isinstance(result, Evaluation) else "solution",
+        "criterion": ["average" if average else "discounted", asdict(result.criterion)],
+        "status": result.status.name,
+        "iterations": result.iterations,
+        "solver": result.solver,
+        "elapsed": result.elapsed,
+        "names": {name: list(actions) for name, actions in result.policy.names.items()},
+        "shape": list(result.policy.shape),
+        "measures": {name: list(b) for name, b in getattr(result, "measures", {}).items()},
+    }
+    arrays = {
+        "gains": result.gains,
+        "values": result.values,
+        "lower": np.asarray(result.bounds[0]),
+        "upper": np.asarray(result.bounds[1]),
+        **{f"policy {k}": array for k, array in enumerate(result.policy.actions.values())},
+    }
+    with Path(path).open("wb") as file:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+
+
+def load_solution(path: str | Path) -> Any:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, is no such file, or has an unknown format.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            stored = {name: file[name] for name in file.files}
+        header = json.loads(str(stored["header"]))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} is not a saved solution ({error})") from None
+    if header.get("format") != FORMAT:
+        raise InputError(f"{path} has format {header.get('format')!r}; this version reads {FORMAT}")
+    return _restored(header, stored)
+
+
+def _restored(header: dict[str, Any], stored: dict[str, Any]) -> Any:
+    names = {name: tuple(actions) for name, actions in header["names"].items()}
+    actions = {name: stored[f"policy {k}"] for k, name in enumerate(names)}
+    lower, upper = stored["lower"], stored["upper"]
+    kind, settings = header["criterion"]
+    common = {
+        "gains": stored["gains"],
+        "bounds": (lower, upper) if lower.ndim else (float(lower), float(upper)),
+        "values": stored["values"],
+        "policy": Policy(actions, names, tuple(header["shape"])),
+        "status": Status[header["status"]],
+        "iterations": header["iterations"],
+        "solver": header["solver"],
+        "elapsed": header["elapsed"],
+        "criterion": _CRITERIA[kind](**settings),
+    }
+    if header["kind"] == "evaluation":
+        common["measures"] = {name: tuple(b) for name, b in header["measures"].items()}
+    return _KINDS[header["kind"]](**common)

@@ -1,0 +1,128 @@
+"""Relative value iteration (White 1963), with and without discounting.
+
+    h <- h + (v - s) / Lambda,   v = c + sum_e r_e min_a [...] - alpha h,   s = (min v + max v) / 2
+
+Each sweep brackets the optimum (see `mdpcloud.solve.certificate`). Lambda is 1.05 times the largest total
+rate (plus alpha), which makes periodic chains aperiodic. It stops when the certified bounds meet the goal,
+or when they no longer close.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.solve.certificate import certify
+from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
+from mdpcloud.solve.stopping import Goal, Monitor, Status, Stopped
+
+__all__ = ["ValueIteration", "sweep_until"]
+
+DISPATCH = 2e7  # state updates per call of the kernel: some tenth of a second
+PROGRESS = 0.99  # a bracket that shrinks to this part of its best counts as closing
+
+
+@dataclass(frozen=True)
+class ValueIteration:
+    """Relative value iteration; takes any model, needs two value arrays.
+
+    Parameters
+    ----------
+    stall : int
+        Sweeps without 1 % of progress after which it gives up.
+    """
+
+    stall: int = 20_000
+    name = "value_iteration"
+
+    def run(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Outcome:
+        """Solve from a work array of relative values."""
+        sweeper = Sweeper(problem, goal, monitor, start)
+        try:
+            status = self._close(sweeper)
+        except Stopped as stop:
+            status = stop.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Outcome(sweeper.h, certify(problem, sweeper.h, goal.discount), status)
+
+    def _close(self, sweeper: Sweeper) -> Status:
+        part: float | None = FIRST_PART
+        while part is not None:
+            moving = sweeper.advance(self.stall, part)
+            certificate = certify(sweeper.problem, sweeper.h, sweeper.goal.discount)
+            if not moving or certificate.width <= sweeper.width():
+                return ending(certificate, sweeper.plain, sweeper.width())
+            part = sharpen(certificate, sweeper.plain, sweeper.width(), part)
+        return Status.PRECISION
+
+
+class Sweeper:
+    """The value array, its bounds, and whether they still close."""
+
+    def __init__(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> None:
+        self.problem, self.goal, self.monitor = problem, goal, monitor
+        self.h, self.spare = start, start.copy()
+        self.step = 1.0 / (problem.rate_bound + goal.discount)
+        self.low, self.high = -np.inf, np.inf
+        self.shift = 0.0
+
+    def largest(self) -> float:
+        """max |V| under discounting (0 otherwise, where it is not needed)."""
+        if not self.goal.discount:
+            return 0.0
+        values = self.problem.unpack(self.h) + 0.5 * (self.low + self.high) / self.goal.discount
+        return float(np.abs(values).max())
+
+    def width(self) -> float:
+        """The goal."""
+        return self.goal.width(self.low, self.high, self.largest())
+
+    def sweep(self, count: int, target: float) -> None:
+        """Some sweeps in one dispatch."""
+        done, self.low, self.high, in_spare = self.problem.sweeps(
+            self.h,
+            self.spare,
+            min(count, self.monitor.room()),
+            step=self.step,
+            shift=self.shift,
+            discount=self.goal.discount,
+            target=target,
+            recentre=True,
+        )
+        self.shift = 0.5 * (self.low + self.high)
+        if in_spare:
+            self.h, self.spare = self.spare, self.h
+        self.monitor.report(self.low, self.high)
+        self.monitor.count(done)
+
+    @property
+    def plain(self) -> float:
+        """Width of the plain bounds."""
+        return self.high - self.low
+
+    def advance(self, stall: int, part: float) -> bool:
+        """Sweep until the plain bounds reach a part of the goal; False when they stop closing."""
+        count = int(max(1, min(1000, DISPATCH // self.problem.n)))
+        best, since, target = np.inf, 0, 0.0
+        while True:
+            before = self.monitor.iterations
+            self.sweep(count, target)
+            target = part * self.width()
+            if self.plain <= target:
+                return True
+            since += self.monitor.iterations - before
+            if self.plain < PROGRESS * best:
+                best, since = self.plain, 0
+            elif since >= stall:
+                return False
+
+
+def sweep_until(problem: Any, goal: Goal, monitor: Monitor, start: Floats, count: int) -> Floats:
+    """A given number of sweeps, to start another method from."""
+    sweeper = Sweeper(problem, goal, monitor, start)
+    sweeper.sweep(count, 0.0)
+    return sweeper.h
