@@ -1,7 +1,8 @@
 """Rules and systems of the user's own, named by text: ``my_rules.py:rule`` or ``module:name``.
 
 A path is relative to a folder given by the caller, the scenario's. A file is executed once per
-content: reading two scenarios that name the same file gives the same objects.
+content: two scenarios that name the same file get the same objects. They pickle: a process that
+unpickles them finds their file by the name of their module.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import contextlib
 import difflib
 import hashlib
 import importlib
+import os
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +25,8 @@ from mdpcloud.errors import InputError
 
 __all__ = ["did_you_mean", "is_reference", "load", "mistake_in_plugin"]
 
-_PREFIX = "mdpcloud_plugin_"
+_PREFIX = f"{__name__}.file_"
+__path__: list[str] = []  # so that modules can lie below this one
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -74,22 +80,43 @@ def _from_name(name: str) -> ModuleType:
 
 def _from_file(path: Path) -> ModuleType:
     try:
-        source = path.read_bytes()
+        name = _module_name(path.resolve())
     except OSError as error:
         raise InputError(f"file {path} cannot be read: {error.strerror}") from None
-    place = str(path.resolve())
-    key = hashlib.sha256(place.encode() + b"\0" + source).hexdigest()[:12]
-    name = f"{_PREFIX}{path.stem}_{key}"
-    if name not in sys.modules:
-        sys.modules[name] = module = ModuleType(name)
-        module.__file__ = place
-        try:
-            with _importable(path.resolve().parent):
-                exec(compile(source, place, "exec"), vars(module))
-        except (Exception, SystemExit) as error:
-            del sys.modules[name]
-            raise InputError(f"file {path} could not be loaded: {_summary(error)}") from error
-    return sys.modules[name]
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"file {path} could not be loaded: {_summary(error)}") from error
+
+
+def _module_name(path: Path) -> str:
+    """Name that tells the place of a file and what it holds, so that any process can import it."""
+    content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    stem = re.sub(r"\W", "_", path.stem)
+    return f"{_PREFIX}{stem}_{content}_{os.fsencode(path).hex()}"
+
+
+class _Files(MetaPathFinder, Loader):
+    """Finds and loads the modules of `_module_name`, in other processes when they unpickle too."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        """Specification of a module that names a file, None for any other."""
+        if not name.startswith(_PREFIX):
+            return None
+        path = Path(os.fsdecode(bytes.fromhex(name.rpartition("_")[2])))
+        if _module_name(path) != name:
+            raise ImportError(f"file {path} has changed since it was first loaded")
+        return ModuleSpec(name, self, origin=str(path))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the file, without a cache of bytecode, whose clock is too coarse for quick edits."""
+        origin = Path(str(module.__spec__ and module.__spec__.origin))
+        module.__file__ = str(origin)
+        with _importable(origin.parent):
+            exec(compile(origin.read_bytes(), origin, "exec"), vars(module))
+
+
+sys.meta_path.append(_Files())
 
 
 @contextlib.contextmanager

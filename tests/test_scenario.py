@@ -1,6 +1,8 @@
 """Scenario files, the parameters of systems, and what users add without touching the package."""
 
 import pickle
+import subprocess
+import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +179,17 @@ def test_the_same_file_of_the_users_gives_the_same_class_and_pickles(folder: Pat
     first, second = read(folder, GOOD), read(folder, GOOD)
     assert first == second
     assert pickle.loads(pickle.dumps(first.system)) == second.system
+
+
+def test_another_process_unpickles_a_system_of_the_users_own(folder: Path) -> None:
+    (folder / "system.pickle").write_bytes(pickle.dumps(read(folder, GOOD).system))
+    code = "import pickle; print(pickle.load(open('system.pickle', 'rb')).arrival_rate)"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert run.stdout == "60.0\n", run.stderr
+    (folder / "own.py").write_text("number = 4", encoding="utf-8")
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert "has changed since it was first loaded" in run.stderr
 
 
 def test_an_edited_file_of_the_users_is_loaded_again(folder: Path) -> None:
