@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from mdpcloud.model.space import Lattice, Reachable
     from mdpcloud.model.tabular import tabular
     from mdpcloud.scenario import read_scenario
+    from mdpcloud.solve import (
+        AverageCost,
+        Discounted,
+        evaluate,
+        improve,
+        load_solution,
+        long_run,
+        recurrent_classes,
+        solve,
+        stationary,
+    )
 
 __version__ = "0.1.0"
 

@@ -105,10 +105,10 @@ class SolveSettings:
     def _solver(self) -> Any:
         if self.solver is None:
             return None
-        import mdpcloud.solve as solvers
+        from mdpcloud.solve.policy_iteration import PolicyIteration
+        from mdpcloud.solve.value_iteration import ValueIteration
 
-        known = {"value_iteration": "ValueIteration", "policy_iteration": "PolicyIteration"}
-        return getattr(solvers, known[self.solver])()
+        return PolicyIteration() if self.solver == "policy_iteration" else ValueIteration()
 
 
 @dataclass(frozen=True)
