@@ -39,6 +39,20 @@ def test_every_public_name_is_listed_once_and_in_order() -> None:
     assert set(mc.__all__) <= set(dir(mc))
 
 
+def test_type_checkers_see_public_names_where_they_are_loaded_from() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [n for n in tree.body if isinstance(n, ast.If)]
+    seen = {
+        alias.name: f"{source.module}.{alias.name}".split(".", 1)[1]
+        for source in block.body
+        if isinstance(source, ast.ImportFrom)
+        for alias in source.names
+    }
+    places = {name: f"{place}.{name}" for name, place in mc._HOME.items()}
+    places |= {name: name for name in mc._SUBPACKAGES}
+    assert seen.items() <= places.items()
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(mc, "no_such_name")
 
