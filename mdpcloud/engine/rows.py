@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,7 @@ from mdpcloud.engine.row_table import Matrix, Rows
 from mdpcloud.engine.rows_kernels import best_rows, enclose, sweep
 from mdpcloud.errors import InputError, SolveError
 
-if TYPE_CHECKING:
-    from mdpcloud.model.tabular import TabularModel
-
-__all__ = ["Matrix", "Rows", "RowsProblem", "tabular_problem"]
+__all__ = ["Matrix", "Rows", "RowsProblem"]
 
 SUM_TOLERANCE = 1e-9
 """How far the probabilities of a randomised choice may sum from 1."""
@@ -260,7 +257,7 @@ class RowsProblem:
 
     def flow(self, h: Floats, out: Floats) -> None:
         """Set out = Q h for an uncontrolled problem."""
-        out[:] = self._chain[0] @ h
+        out[:] = cast(Floats, self._chain[0] @ h)
 
     def cost_work(self) -> Floats:
         """Return the cost rate (n,) of an uncontrolled problem."""
@@ -273,7 +270,9 @@ class RowsProblem:
     def with_cost(self, values: Floats) -> RowsProblem:
         """Return the same problem with the cost rate values (n,) alone."""
         table = replace(
-            self.table, cost_rate=np.asarray(values, np.float64), cost=np.zeros_like(self.table.cost)
+            self.table,
+            cost_rate=np.asarray(values, np.float64),
+            cost=np.zeros_like(self.table.cost),
         )
         return replace(self, table=table)
 
@@ -293,7 +292,7 @@ class RowsProblem:
         here = table.term == e
         possible = np.zeros((len(self.terms[e].actions), self.n), np.bool_)
         possible[table.action[here], table.state[here]] = True
-        return possible, possible.any(axis=0)
+        return possible, np.asarray(possible.any(axis=0), np.bool_)
 
     def chain(self) -> tuple[Matrix, Floats]:
         """Return generator and cost rate of a problem with one row per state and term."""
@@ -321,23 +320,3 @@ class RowsProblem:
 def _without_zeros(matrix: Matrix) -> Matrix:
     matrix.eliminate_zeros()
     return matrix
-
-
-def tabular_problem(model: TabularModel) -> RowsProblem:
-    """Compile a tabular model: one term, rate 1 per step, moves back to the own state left out.
-
-    The off-diagonal probabilities are the model; the diagonal completes each row.
-    """
-    off = model.transitions.tocoo()
-    moves = off.row, off.col, off.data
-    zeros = np.zeros(model.state.size, np.int32)
-    rows = Rows.from_moves(
-        np.zeros(model.n_states),
-        (model.state, zeros, model.action),
-        np.ones(model.state.size),
-        model.cost,
-        moves,
-    )
-    names = tuple(map(str, range(model.n_actions)))
-    decision = model.state.size > model.n_states
-    return RowsProblem(rows, (TermInfo("step", names, decision),), discrete=True)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mdpcloud.engine.problem import TermInfo, choice_dtype
 from mdpcloud.engine.rounding import UNIT_ROUNDOFF, gamma
-from mdpcloud.engine.rows import Rows, RowsProblem, tabular_problem
+from mdpcloud.engine.rows import Rows, RowsProblem
+from mdpcloud.engine.tabular import tabular_problem
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.tabular import tabular
 
