@@ -35,6 +35,13 @@ FACTOR_WORK = 3e7
 POLISH = 10
 """Gauss-Seidel sweeps after a direct or iterative solve; they repair small entries."""
 
+ORDERING: dict[str, Any] = {
+    "permc_spec": "MMD_AT_PLUS_A",
+    "diag_pivot_thresh": 0.0,
+    "options": {"SymmetricMode": True},
+}
+"""Diagonal pivots, which are safe for M-matrices, in an order of little fill."""
+
 Solver: TypeAlias = Callable[[Floats], Floats]
 
 
@@ -135,12 +142,7 @@ def _polished(rates: Matrix, out: Floats, law: Floats) -> Floats:
 
 def factor(matrix: Matrix) -> Solver:
     """Return a solver for an M-matrix: sparse LU with diagonal pivots and two refinements."""
-    lu = sparse_linalg.splu(
-        matrix.tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    lu = sparse_linalg.splu(matrix.tocsc(), **ORDERING)
 
     def solve(right: Floats) -> Floats:
         x = lu.solve(right)
@@ -153,7 +155,12 @@ def factor(matrix: Matrix) -> Solver:
 
 def _krylov(matrix: Matrix, tolerance: float) -> Solver:
     """GMRES with an incomplete LU as preconditioner, restarted from its own residual."""
-    incomplete = sparse_linalg.spilu(matrix.tocsc(), drop_tol=1e-4, fill_factor=15)
+    incomplete = sparse_linalg.spilu(
+        matrix.tocsc(),
+        drop_tol=1e-2,
+        fill_factor=5,
+        **ORDERING,
+    )
     precondition = sparse_linalg.LinearOperator(matrix.shape, incomplete.solve, dtype=np.float64)
 
     def solve(right: Floats) -> Floats:
