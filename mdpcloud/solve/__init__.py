@@ -7,7 +7,7 @@ from mdpcloud.solve.evaluate import evaluate, improve
 from mdpcloud.solve.optimise import solve
 from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.stationary import RecurrentClass, long_run, recurrent_classes, stationary
-from mdpcloud.solve.stopping import Status
+from mdpcloud.solve.limits import Status
 from mdpcloud.solve.storage import load_solution
 
 __all__ = [

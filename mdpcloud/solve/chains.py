@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
-from mdpcloud.solve.stopping import Monitor
+from mdpcloud.solve.limits import Monitor
 
 __all__ = ["DirectChain", "SingularChainError", "bicgstab", "solve_iteratively"]
 

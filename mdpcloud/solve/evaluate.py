@@ -19,7 +19,7 @@ from mdpcloud.solve.criteria import AverageCost, Criterion
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
 from mdpcloud.solve.result import Evaluation
 from mdpcloud.solve.reward import signed, value_bounds
-from mdpcloud.solve.stopping import Monitor, Progress, Status
+from mdpcloud.solve.limits import Monitor, Progress, Status
 
 __all__ = ["evaluate", "improve"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
-from mdpcloud.solve.stopping import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 
 __all__ = ["FixedResult", "FixedSolver"]
 

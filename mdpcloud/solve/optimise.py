@@ -22,7 +22,7 @@ from mdpcloud.solve.outcome import Outcome
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.reward import signed, value_bounds
-from mdpcloud.solve.stopping import Goal, Monitor, Progress, Status
+from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
 from mdpcloud.solve.value_iteration import ValueIteration
 
 __all__ = ["SOLVERS", "Solver", "solve"]

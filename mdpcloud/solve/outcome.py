@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.certificate import Certificate
-from mdpcloud.solve.stopping import Status
+from mdpcloud.solve.limits import Status
 
 __all__ = ["FIRST_PART", "Outcome", "ending", "sharpen"]
 

@@ -16,7 +16,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.certificate import certify, rounding_margin
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
 from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
-from mdpcloud.solve.stopping import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.value_iteration import Sweeper
 
 __all__ = ["PolicyIteration"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mdpcloud.errors import InputError, MultichainError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.criteria import AverageCost, Criterion
-from mdpcloud.solve.stopping import Status
+from mdpcloud.solve.limits import Status
 
 __all__ = ["Evaluation", "Solution"]
 

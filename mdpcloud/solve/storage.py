@@ -13,7 +13,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.criteria import AverageCost, Discounted
 from mdpcloud.solve.result import Evaluation, Solution
-from mdpcloud.solve.stopping import Status
+from mdpcloud.solve.limits import Status
 
 __all__ = ["load_solution", "save"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.certificate import certify
 from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
-from mdpcloud.solve.stopping import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 
 __all__ = ["ValueIteration", "sweep_until"]
 

@@ -1,0 +1,407 @@
+"""Routing and outsourcing to parallel M/M/m+M nodes.
+
+Jobs arrive at rate lambda and go to one of n nodes, or outside at cost C each. Node k has m_k servers of
+rate mu_k, a queue, and deadlines of rate theta_k, to the beginning or to the end of service; it loses jobs
+at rate L_k(i), lets them go at rate D_k(i), and costs F_k L_k(i) + w_k i per unit of time. The optimality
+equation is
+
+    g = sum_k [F_k L_k(i_k) + w_k i_k] + lambda min{ C, min_k [r_k + h(i + e_k) - h(i)] }
+        + sum_k D_k(i_k) [h(i - e_k) - h(i)].
+
+Source: J. Nino-Mora, "Resource allocation and routing in parallel multi-server queues with abandonments
+for cloud profit maximization", Computers & Operations Research 103 (2019) 221-236. Fees, charges, holding
+costs, rooms and deadlines per node are extensions; the box is exact by `mdpcloud.indices.bounds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt, MinLen, Unit
+from numpy.typing import NDArray
+
+from mdpcloud import indices as theory
+from mdpcloud.errors import InputError
+from mdpcloud.indices.bounds import accepts, critical_cost, exact_cap, lower_bound, upper_bound
+from mdpcloud.indices.node import condition_note
+from mdpcloud.model.event import Action, Event, step
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Lattice
+from mdpcloud.policies.bernoulli_split import BernoulliSplit, bernoulli_split
+from mdpcloud.policies.index_rule import index_rule, tie_order
+from mdpcloud.queues.law import node_law
+from mdpcloud.systems.base import Edge, Heuristic
+from mdpcloud.systems.parameters import validate
+
+__all__ = ["CloudRouting", "Node"]
+
+MARGIN = 4  # jobs beyond the heuristics' thresholds in the first box
+FARTHEST = 1_000_000  # states in which a policy's threshold is looked for
+CLOSED_FORM = 1e-12  # relative error of the closed forms
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node: a pool of servers with a queue.
+
+    Parameters
+    ----------
+    servers : int
+        Number of servers.
+    service_rate : float
+        Rate of one server.
+    abandonment_rate : float
+        Rate of a job's deadline; 0 for patient jobs.
+    fee : float
+        Cost of a job lost to its deadline.
+    routing_charge : float
+        Cost of routing a job here.
+    holding_cost : float
+        Cost of a job present, per unit of time.
+    room : int, optional
+        Most jobs present, waiting and in service; unlimited by default.
+    """
+
+    servers: Annotated[int, Ge(1)]
+    service_rate: Annotated[float, Gt(0), Unit("1/time")]
+    abandonment_rate: Annotated[float, Ge(0), Unit("1/time")]
+    fee: Annotated[float, Ge(0), Unit("cost")] = 1.0
+    routing_charge: Annotated[float, Ge(0), Unit("cost")] = 0.0
+    holding_cost: Annotated[float, Ge(0), Unit("cost/time")] = 0.0
+    room: Annotated[int, Ge(1)] | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
+class CloudRouting:
+    """Jobs routed to parallel server pools with deadlines, or outsourced.
+
+    Parameters
+    ----------
+    nodes : tuple of Node
+    arrival_rate : float
+    outside_cost : float
+        Cost of a job sent outside.
+    deadline : {"begin_service", "end_service"}
+        Whether a job leaves at its deadline only while it waits, or in service too.
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> nodes = (mc.systems.Node(1, 2.0, 0.5), mc.systems.Node(1, 1.0, 0.5))
+    >>> system = mc.systems.CloudRouting(nodes, arrival_rate=3.0, outside_cost=0.4)
+    >>> system.exact_caps()
+    (3, 2)
+    >>> round(mc.solve(system.model()).gain - 3546 / 7715, 9)
+    0.0
+    """
+
+    nodes: Annotated[tuple[Node, ...], MinLen(1)]
+    arrival_rate: Annotated[float, Gt(0), Unit("1/time")]
+    outside_cost: Annotated[float, Gt(0), Unit("cost")]
+    deadline: Literal["begin_service", "end_service"] = "begin_service"
+
+    policy_names = (
+        "bernoulli_split",
+        "individually_optimal",
+        "policy_improvement",
+        "restless_bandit",
+    )
+
+    def __post_init__(self) -> None:
+        validate(self)
+        capacity = sum(node.servers * node.service_rate for node in self.nodes)
+        for k, node in enumerate(self.nodes):
+            unbounded = node.abandonment_rate == 0 and node.room is None and node.holding_cost == 0
+            if unbounded and self.arrival_rate >= capacity:
+                raise InputError(
+                    f"nodes[{k}] has abandonment_rate 0, no room limit and no holding_cost, and the load is "
+                    f"{self.arrival_rate / capacity:.4g}: waiting there costs nothing, so outsourcing does not "
+                    "bound its queue and there is no stationary regime; give it an abandonment_rate > 0, a "
+                    "room or a holding_cost"
+                )
+
+    @cached_property
+    def _theory(self) -> tuple[theory.Node, ...]:
+        return tuple(
+            theory.Node(
+                servers=node.servers,
+                service_rate=node.service_rate,
+                abandonment_rate=node.abandonment_rate,
+                deadline=self.deadline,
+                fee=node.fee,
+                holding_cost=node.holding_cost,
+                room=node.room,
+            )
+            for node in self.nodes
+        )
+
+    @property
+    def _charges(self) -> list[float]:
+        return [node.routing_charge for node in self.nodes]
+
+    @property
+    def profit_rate(self) -> float:
+        """What the jobs pay per unit of time, one service fee each."""
+        return self.arrival_rate
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where the theory of the index rules fails, and which nodes never refuse."""
+        found = [f"nodes[{k}]: {note}" for k, n in enumerate(self._theory) if (note := condition_note(n))]
+        for k, cap in enumerate(self.exact_caps()):
+            if cap is None:
+                found.append(
+                    f"nodes[{k}]: outsourcing costs {self.outside_cost:g}, no less than a job can cost there "
+                    f"({self.nodes[k].routing_charge + upper_bound(self._theory[k]):g}), so the node never "
+                    "refuses: its room is unlimited and the optimum is bracketed between two finite boxes"
+                )
+        return tuple(found)
+
+    # --- the model ------------------------------------------------------------------------------------
+
+    def exact_caps(self) -> tuple[int | None, ...]:
+        """Per node the number of jobs beyond which the optimum never goes; None if there is none."""
+        critical = critical_cost(self._theory, self.outside_cost, self._charges)
+        return tuple(
+            exact_cap(node, critical, charge)
+            for node, charge in zip(self._theory, self._charges, strict=True)
+        )
+
+    def start_caps(self) -> tuple[int, ...]:
+        """Caps of a first box: a little beyond the thresholds of the index rules."""
+        caps = []
+        thresholds = [self._threshold_limits(name) for name in ("policy_improvement", "restless_bandit")]
+        for k, (node, exact) in enumerate(zip(self.nodes, self.exact_caps(), strict=True)):
+            known = [t[k] for t in thresholds if t[k] is not None]
+            cap = MARGIN + max([*known, node.servers]) if known else 2 * node.servers + MARGIN
+            caps.append(cap if exact is None else min(cap, exact))
+        return tuple(caps)
+
+    def model(self, caps: Sequence[int] | None = None, edge: Edge = "closed") -> Model:
+        """The model on the box 0..caps; on the exact box by default.
+
+        Parameters
+        ----------
+        caps : sequence of int, optional
+            One per node; at its cap (or its room) a node takes no job.
+        edge : {"closed", "lower", "upper"}
+            With "lower" a node at its cap, short of its room, takes jobs at their least possible cost
+            r + v(cap) and stays there, so that the optimum is a lower bound of the true one; with "upper"
+            at their largest cost r + U.
+
+        Raises
+        ------
+        InputError
+            When there is no exact box and no caps are given, or they do not fit the nodes.
+        """
+        caps = self._checked_caps(caps)
+        arrival = Event("arrival", self.arrival_rate, self._routes(caps, edge))
+        departures = [
+            Event(f"departure {k}", _at(k, node.departures), Action("leave", step(node={k: -1})))
+            for k, node in enumerate(self._theory)
+        ]
+        costs = [_at(k, node.costs) for k, node in enumerate(self._theory)]
+        space = Lattice({"node": caps})
+        return Model(space, [arrival, *departures], cost_rate=costs, measures=self._measures())
+
+    def _checked_caps(self, caps: Sequence[int] | None) -> tuple[int, ...]:
+        if caps is None:
+            exact = self.exact_caps()
+            for k, cap in enumerate(exact):
+                if cap is None:
+                    raise InputError(
+                        f"nodes[{k}] never refuses a job at outside_cost {self.outside_cost:g}, so there is no "
+                        "exact box; give caps, or use compare, which brackets the optimum"
+                    )
+            return tuple(cap for cap in exact if cap is not None)
+        if len(caps) != len(self.nodes):
+            raise InputError(f"caps has {len(caps)} numbers for {len(self.nodes)} nodes; one each is needed")
+        return tuple(
+            int(cap) if node.room is None else min(int(cap), node.room)
+            for cap, node in zip(caps, self.nodes, strict=True)
+        )
+
+    def _routes(self, caps: tuple[int, ...], edge: Edge) -> list[Action]:
+        routes = [Action("outside", cost=self.outside_cost)]
+        routes += [
+            Action(f"node {k}", step(node={k: +1}), cost=charge) for k, charge in enumerate(self._charges)
+        ]
+        if edge == "closed":
+            return routes
+        for k, (node, cap) in enumerate(zip(self._theory, caps, strict=True)):
+            if node.room is not None and cap >= node.room:
+                continue
+            least = float(lower_bound(node, cap)) if edge == "lower" else upper_bound(node)
+            if np.isfinite(least):
+                full = Action(f"node {k} at its cap", cost=self._charges[k] + least, allowed=_is_at(k, cap))
+                routes.append(full)
+        return routes
+
+    def _measures(self) -> dict[str, Any]:
+        losses = [_at(k, node.losses) for k, node in enumerate(self._theory)]
+        measures: dict[str, Any] = {
+            "abandonment_rate": losses,
+            "outsourcing_rate": ("arrival", "outside"),
+            "mean_jobs": [_at(k, _jobs) for k in range(len(self.nodes))],
+            "mean_queue": [_at(k, node_queue(node.servers)) for k, node in enumerate(self.nodes)],
+        }
+        for k, node in enumerate(self.nodes):
+            measures[f"abandonment_rate[{k}]"] = losses[k]
+            measures[f"mean_jobs[{k}]"] = _at(k, _jobs)
+            measures[f"mean_queue[{k}]"] = _at(k, node_queue(node.servers))
+            measures[f"utilisation[{k}]"] = _at(k, node_utilisation(node.servers))
+        return measures
+
+    def derived(self, cost: tuple[float, float], measures: dict[str, tuple[float, float]]) -> dict[str, Any]:
+        """Probabilities per job and the profit rate, from a cost and measures (bounds in, bounds out)."""
+        found = {}
+        for kind in ("abandonment", "outsourcing"):
+            if f"{kind}_rate" in measures:
+                low, high = measures[f"{kind}_rate"]
+                found[f"{kind}_probability"] = (low / self.arrival_rate, high / self.arrival_rate)
+        return {**found, "profit_rate": (self.profit_rate - cost[1], self.profit_rate - cost[0])}
+
+    # --- policies -------------------------------------------------------------------------------------
+
+    @cached_property
+    def split(self) -> BernoulliSplit:
+        """The optimal Bernoulli split."""
+        return bernoulli_split(
+            self._theory, self.arrival_rate, self.outside_cost, charges=self._charges
+        )
+
+    def indices(self) -> dict[str, list[list[float]]]:
+        """Per index policy and node the index in states 0 ... last routable."""
+        return {name: self._index_tables(name) for name in self.policy_names[1:]}
+
+    def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
+        """A policy by name.
+
+        Parameters
+        ----------
+        name : str
+            One of ``policy_names``.
+        ties : {"first", "last", "fastest", "slowest"}
+            Which of several nodes of equal index takes the job.
+        """
+        if name not in self.policy_names:
+            raise InputError(f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}")
+        order = tie_order(ties, [node.service_rate for node in self.nodes])
+        if name == "bernoulli_split":
+            return self._split_heuristic()
+        tables = self._index_tables(name)
+        limits = self._threshold_limits(name)
+        charged = [np.asarray(t) + r for t, r in zip(tables, self._charges, strict=True)]
+        finite = None if any(c is None for c in limits) else tuple(c for c in limits if c is not None)
+        return Heuristic(
+            name,
+            rule=index_rule(charged, self.outside_cost, order),
+            caps=finite,
+            indices=tables,
+            notes=tuple(n for n in map(condition_note, self._theory) if n),
+        )
+
+    def _index(self, name: str, k: int, last: int) -> NDArray[np.float64]:
+        node = self._theory[k]
+        if name == "individually_optimal":
+            return theory.individually_optimal(node, last)
+        if name == "restless_bandit":
+            return theory.restless_bandit(node, self.arrival_rate, last)
+        blocked = None if node.room is None else max(self.outside_cost - self._charges[k], 0.0)
+        rate = float(self.split.rates[k])
+        return theory.policy_improvement(node, rate, last, blocked_cost=blocked)
+
+    def _threshold_limits(self, name: str) -> list[int | None]:
+        return [limit for limit, _ in self._thresholds(name)]
+
+    def _index_tables(self, name: str) -> list[list[float]]:
+        return [[float(v) for v in table] for _, table in self._thresholds(name)]
+
+    def _thresholds(self, name: str) -> list[tuple[int | None, NDArray[np.float64]]]:
+        """Per node the first state without routing (None: never), and the indices before it."""
+        return [self._threshold(name, k) for k in range(len(self.nodes))]
+
+    def _threshold(self, name: str, k: int) -> tuple[int | None, NDArray[np.float64]]:
+        node, charge = self._theory[k], self._charges[k]
+        last = 2 * node.servers + 64
+        if charge + upper_bound(node) <= self.outside_cost and node.room is None:
+            return None, self._index(name, k, last)
+        while True:
+            last = last if node.room is None else min(last, node.room)
+            index = self._index(name, k, last)
+            refused = ~accepts(index, self.outside_cost, charge)
+            if refused.any():
+                first = int(np.argmax(refused))
+                return first, index[:first]
+            if last >= FARTHEST:
+                return None, index
+            last *= 4
+
+    def _split_heuristic(self) -> Heuristic:
+        split = self.split
+        measures: dict[str, float] = {}
+        lost = 0.0
+        blocked = 0.0
+        for k, (node, rate) in enumerate(zip(self._theory, split.rates, strict=True)):
+            found, turned_away = _split_measures(k, node, float(rate))
+            measures |= found
+            lost += found[f"abandonment_rate[{k}]"]
+            blocked += turned_away
+        for total in ("mean_jobs", "mean_queue"):
+            measures[total] = sum(measures[f"{total}[{k}]"] for k in range(len(self.nodes)))
+        measures["abandonment_rate"] = lost
+        measures["outsourcing_rate"] = float(split.outside_rate) + blocked
+        return Heuristic(
+            "bernoulli_split",
+            cost=float(split.cost),
+            error=CLOSED_FORM,
+            measures=measures,
+            notes=tuple(split.notes),
+        )
+
+
+def _at(k: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of the number of jobs at node k, as a function of the state."""
+    return lambda x: function(x.node[k])
+
+
+def _is_at(k: int, cap: int) -> Callable[[Any], Any]:
+    return lambda x: x.node[k] == cap
+
+
+def _jobs(jobs: Any) -> Any:
+    return 1.0 * jobs
+
+
+def node_queue(servers: int) -> Callable[[Any], Any]:
+    """Number of waiting jobs of a node, as a function of the jobs present."""
+    return lambda jobs: 1.0 * np.maximum(jobs - servers, 0)
+
+
+def node_utilisation(servers: int) -> Callable[[Any], Any]:
+    """Share of busy servers of a node, as a function of the jobs present."""
+    return lambda jobs: np.minimum(jobs, servers) / servers
+
+
+def _split_measures(k: int, node: theory.Node, rate: float) -> tuple[dict[str, float], float]:
+    """Long-run averages of a node under its Poisson stream, and its rate of blocked jobs."""
+    in_service = node.service_rate + (node.abandonment_rate if node.deadline == "end_service" else 0.0)
+    busy = queue = blocked = 0.0
+    if rate > 0:
+        law = node_law(node.servers, in_service, node.abandonment_rate, rate, node.room)
+        busy, queue, blocked = law.busy, law.queue, rate * law.full
+    exposed = queue + (busy if node.deadline == "end_service" else 0.0)
+    measures = {
+        f"abandonment_rate[{k}]": node.abandonment_rate * exposed,
+        f"mean_jobs[{k}]": busy + queue,
+        f"mean_queue[{k}]": queue,
+        f"utilisation[{k}]": busy / node.servers,
+    }
+    return measures, blocked
