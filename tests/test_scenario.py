@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 import mdpcloud as mc
 from mdpcloud.plugins import load, mistake_in_plugin
 from mdpcloud.scenario import Discount, Scenario, SolveSettings, new_scenario, read_scenario
+from mdpcloud.solve.policy_iteration import PolicyIteration
+from mdpcloud.solve.value_iteration import ValueIteration
 from mdpcloud.systems import registry
 from mdpcloud.systems.parameters import describe, unit_of, validate
 
@@ -207,6 +209,24 @@ def test_a_file_of_the_users_may_import_its_neighbours(folder: Path) -> None:
 def test_an_installed_module_serves_as_well_as_a_file(folder: Path) -> None:
     text = GOOD.replace('"own.py:rule"', '"operator:itemgetter"')
     assert set(read(folder, text).compare.policies or {}) == {"split", "itemgetter"}
+
+
+def test_settings_become_the_arguments_of_the_functions_they_are_for() -> None:
+    settings = SolveSettings(1e-5, Discount(0.5), "policy_iteration", 2, (3,), 60)
+    assert settings.for_solve() == {
+        "criterion": mc.Discounted(rate=0.5),
+        "solver": PolicyIteration(),
+        "tolerance": 1e-5,
+        "time_limit": 60.0,
+        "threads": 2,
+    }
+    by_factor = SolveSettings(criterion=Discount(discount_factor=0.9))
+    assert by_factor.for_evaluate()["criterion"] == mc.Discounted(factor=0.9)
+    by_sweeps = SolveSettings(caps=(3,), solver="value_iteration").for_compare()
+    assert by_sweeps == {"tolerance": 1e-8, "threads": 1, "caps": (3,), "solver": ValueIteration()}
+    assert SolveSettings().for_solve()["criterion"] == mc.AverageCost()
+    with pytest.raises(mc.InputError, match="compare knows the criterion 'average_cost' only"):
+        settings.for_compare()
 
 
 # --- mistakes -------------------------------------------------------------------------------------
