@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -222,7 +222,11 @@ def test_a_partial_solution_is_told_by_its_bounds(
         ("tolerance = 1e-7", "tolerance = 0", "solve.tolerance must be a finite number > 0"),
         ("format = 1", "format = 9", "has format 9"),
         ("format = 1", "format 1", "is not TOML"),
-        ("[solve]", "[solve]\ncriterion = { discount_rate = 1 }", "compare knows the criterion"),
+        (
+            "[solve]",
+            "[solve]\ncriterion = { discount_rate = 1 }",
+            "compared by their 'average_cost' only",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_exits_with_2(file: Path, old: str, new: str, message: str) -> None:
@@ -279,22 +283,17 @@ def test_an_unknown_command_exits_with_2_and_a_suggestion() -> None:
 
 @pytest.fixture
 def evaluation(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Calls of evaluate, which is replaced, as is the look-up of policies."""
+    """Calls of the evaluation of policies, which is replaced."""
     made: list[Any] = []
 
-    def named(system: Any, model: Any, policies: Mapping[str, Any], *, ties: str) -> Any:
-        return dict.fromkeys(policies, (model, ties))
-
-    def evaluate(model: Any, policy: Any, **settings: Any) -> Any:
-        made.append((model, policy, settings))
-        measures = {"mean jobs": (3.0, 3.5)}
-        return SimpleNamespace(gain=1.5, bounds=(1.0, 2.0), measures=measures, status="converged")
+    def evaluate_policies(system: Any, policies: Any, **settings: Any) -> list[dict[str, Any]]:
+        made.append((system, policies, settings))
+        row = {"cost": 1.5, "lower": 1.0, "upper": 2.0, "status": "converged"}
+        return [{"name": name, **row, "measures": {"mean jobs": [3.0, 3.5]}} for name in policies]
 
     module = ModuleType("mdpcloud.compare")
-    module.named_policies = named  # type: ignore[attr-defined]
+    module.evaluate_policies = evaluate_policies  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "mdpcloud.compare", module)
-    monkeypatch.setitem(vars(mc), "evaluate", evaluate)
-    monkeypatch.setitem(vars(mc), "AverageCost", lambda: "average")
     return made
 
 
@@ -303,8 +302,15 @@ def test_evaluate_prints_and_writes_costs_and_measures(
 ) -> None:
     result = run("evaluate", file, "--policy", "split", "--json", tmp_path / "out.json")
     assert result.exit_code == 0, result.output
-    settings = {"criterion": "average", "tolerance": 1e-7}
-    assert evaluation == [(("model", (3,)), (("model", (3,)), "last"), settings)]
+    ((_, policies, settings),) = evaluation
+    assert policies == {"split": "split"}
+    assert settings == {
+        "ties": "last",
+        "tolerance": 1e-7,
+        "threads": 1,
+        "caps": (3,),
+        "progress": None,
+    }
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["split", "cost,", "euro", "per", "hour", "1.5", "1", "to", "2"] in lines
     assert ["mean", "jobs", "3.25", "3", "to", "3.5"] in lines

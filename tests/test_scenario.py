@@ -221,11 +221,11 @@ def test_settings_become_the_arguments_of_the_functions_they_are_for() -> None:
         "threads": 2,
     }
     by_factor = SolveSettings(criterion=Discount(discount_factor=0.9))
-    assert by_factor.for_evaluate()["criterion"] == mc.Discounted(factor=0.9)
+    assert by_factor.for_solve()["criterion"] == mc.Discounted(factor=0.9)
     by_sweeps = SolveSettings(caps=(3,), solver="value_iteration").for_compare()
     assert by_sweeps == {"tolerance": 1e-8, "threads": 1, "caps": (3,), "solver": ValueIteration()}
     assert SolveSettings().for_solve()["criterion"] == mc.AverageCost()
-    with pytest.raises(mc.InputError, match="compare knows the criterion 'average_cost' only"):
+    with pytest.raises(mc.InputError, match="compared by their 'average_cost' only"):
         settings.for_compare()
 
 
@@ -521,7 +521,7 @@ def test_a_new_scenario_explains_every_parameter_and_can_be_read(
     monkeypatch.chdir(folder)
     text = new_scenario("own.py:OwnSystem")
     assert "# Number of servers; an integer >= 1\nservers = 1" in text
-    assert "# Rate of one server or job; a finite number > 0 (1/time)\nservice_rate" in text
+    assert "# Rate of one server or job; a finite number > 0 (1/minute)\nservice_rate" in text
     assert "# room = 1" in text
     scenario = read(folder, text)
     assert scenario.name == "my OwnSystem"

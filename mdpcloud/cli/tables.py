@@ -37,18 +37,17 @@ def print_comparison(record: Mapping[str, Any]) -> None:
     console.print(table)
 
 
-def print_evaluations(scenario: Scenario, results: Mapping[str, Any]) -> None:
+def print_evaluations(record: Mapping[str, Any]) -> None:
     """Print the cost and the measures of each policy, with their bounds."""
+    unit = f"{record['units']['cost']} per {record['units']['time']}"
     table = _table("policy", "measure", "value", "certified bounds")
-    for name, result in results.items():
-        rows = {_what(scenario): result.bounds, **result.measures}
-        for i, (measure, bounds) in enumerate(rows.items()):
-            lower, upper = ends(bounds)
-            value = _number((lower + upper) / 2) if np.ndim(bounds[0]) == 0 else "-"
-            table.add_row("" if i else name, measure, value, _bounds(lower, upper))
+    for row in record["policies"]:
+        table.add_row(row["name"], f"cost, {unit}", *_cost(row))
+        for measure, (lower, upper) in row["measures"].items():
+            table.add_row("", measure, _number((lower + upper) / 2), _bounds(lower, upper))
         table.add_section()
     console = _console()
-    console.print(f"{scenario.name} ({scenario.system_name})")
+    console.print(f"{record['name']} ({record['system']})")
     console.print(table)
 
 

@@ -82,18 +82,20 @@ def _labelled(comparison: Any, scenario: Scenario) -> Any:
 def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | None) -> None:
     """Evaluate policies of the scenario, print and write their costs and measures."""
     wanted = _wanted(scenario, names)
-
-    from mdpcloud.compare import named_policies
-
+    settings = scenario.solve.for_compare()
     _announce_compilation()
-    model = scenario.system.model(caps=scenario.solve.caps)
-    policies = named_policies(scenario.system, model, wanted, ties=scenario.compare.ties)
-    arguments = scenario.solve.for_evaluate()
-    results = {name: mc.evaluate(model, one, **arguments) for name, one in policies.items()}
-    tables.print_evaluations(scenario, results)
+
+    from mdpcloud.compare import evaluate_policies
+
+    with progress_bar(scenario.solve.tolerance) as progress:
+        rows = evaluate_policies(
+            scenario.system, wanted, ties=scenario.compare.ties, progress=progress, **settings
+        )
+    record = {**_heading(scenario), "policies": rows}
+    tables.print_evaluations(record)
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(_json(_evaluations(scenario, results)), encoding="utf-8")
+        json_file.write_text(_json(record), encoding="utf-8")
         say(f"results: {json_file}")
 
 
@@ -108,18 +110,6 @@ def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any
             near = did_you_mean(name, known) or f"; there are {', '.join(known)}"
             raise mc.InputError(f"--policy: the scenario has no policy {name!r}{near}")
     return {name: known[name] for name in names}
-
-
-def _evaluations(scenario: Scenario, results: Mapping[str, Any]) -> dict[str, Any]:
-    average = scenario.solve.criterion == "average_cost"
-    rows = []
-    for name, result in results.items():
-        lower, upper = tables.ends(result.bounds)
-        cost = {"cost": result.gain if average else None, "lower": lower, "upper": upper}
-        measures = {key: list(bounds) for key, bounds in result.measures.items()}
-        status = tables.status_of(result)
-        rows.append({"name": name, **cost, "status": status, "measures": measures})
-    return {**_heading(scenario), "policies": rows}
 
 
 def _heading(scenario: Scenario) -> dict[str, Any]:

@@ -79,15 +79,11 @@ class SolveSettings:
             "threads": self.threads,
         }
 
-    def for_evaluate(self) -> dict[str, Any]:
-        """Arguments of `mdpcloud.evaluate`."""
-        return {"criterion": self._criterion(), "tolerance": self.tolerance}
-
     def for_compare(self) -> dict[str, Any]:
-        """Arguments of `mdpcloud.compare`, which knows average costs only."""
+        """Arguments of `mdpcloud.compare`, which knows the average cost only."""
         if self.criterion != "average_cost":
             raise InputError(
-                "compare knows the criterion 'average_cost' only; use solve or evaluate"
+                "policies are compared by their 'average_cost' only; for other criteria use solve"
             )
         given = {"caps": self.caps, "time_limit": self.time_limit, "solver": self._solver()}
         known = {name: value for name, value in given.items() if value is not None}

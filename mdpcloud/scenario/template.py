@@ -15,21 +15,23 @@ from mdpcloud.systems.registry import find_system, policy_names, summary_of
 
 __all__ = ["new_scenario"]
 
+TIME_UNIT, COST_UNIT = "minute", "service fee"
+
 _HEAD = """\
 # A scenario for mdpcloud; run it with: mdpcloud compare FILE
 # {summary}
 format = 1
 system = {system}
 name = {name}
-time_unit = "minute"          # rates below are per minute
-cost_unit = "service fee"     # costs below are in service fees
+time_unit = "{time}"          # rates below are per {time}
+cost_unit = "{cost}"     # costs below are in {cost}s
 """
 
 _TAIL = """
 
 [solve]
 tolerance = 1e-8              # largest difference of the certified bounds, relative to the optimum
-# criterion = "average_cost"  # or {{ discount_rate = 0.1 }}, 1/time (solve and evaluate only)
+# criterion = "average_cost"  # or {{ discount_rate = 0.1 }}, 1/minute (solve only)
 # solver = "policy_iteration" # or "value_iteration"; by default chosen by the size of the model
 # threads = 1
 # time_limit = 60.0           # seconds; then the best bounds so far are printed
@@ -63,7 +65,11 @@ def new_scenario(system: str) -> str:
     names = policy_names(cls)
     short = system.rpartition(":")[2]
     head = _HEAD.format(
-        summary=summary_of(cls), system=json.dumps(system), name=json.dumps(f"my {short}")
+        summary=summary_of(cls),
+        system=json.dumps(system),
+        name=json.dumps(f"my {short}"),
+        time=TIME_UNIT,
+        cost=COST_UNIT,
     )
     policies = ("" if names else "# ") + f"policies = {_toml(names or ('my_rules.py:my_rule',))}"
     return head + "\n".join(_table("parameters", cls, example)) + _TAIL.format(policies=policies)
@@ -96,7 +102,8 @@ def _line(name: str, value: Any, hint: Any) -> str:
 
 def _limits(hint: Any) -> str:
     unit = unit_of(hint)
-    return describe(hint) + (f" ({unit})" if unit else "")
+    spelt = (unit or "").replace("time", TIME_UNIT).replace("cost", COST_UNIT)
+    return describe(hint) + (f" ({spelt})" if spelt else "")
 
 
 def _explanations(cls: type[Any]) -> dict[str, str]:
