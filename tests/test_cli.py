@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import mdpcloud as mc
-from mdpcloud.cli import app
+from mdpcloud.cli import app, tables
 from mdpcloud.cli.progress import done, progress_bar
 
 SYSTEM = '''
@@ -100,7 +100,7 @@ class FakeComparison:
     scenario_sha256: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        row = {"cost": 2.0, "lower": 1.999, "upper": 2.001, "status": "converged"}
+        row = {"cost": 2.0, "lower": 1.999, "upper": 2.001, "status": "exact", "notes": []}
         return {
             "format": 1,
             "system": "row",
@@ -108,10 +108,11 @@ class FakeComparison:
             "units": {"time": self.time_unit, "cost": self.cost_unit},
             "states": 17,
             "truncation": {"kind": "exact", "error": 0.0},
-            "optimum": {**row, "cost": 1.5},
+            "optimum": {**row, "cost": 1.5, "status": "converged"},
+            "notes": ["node 0 never refuses"],
             "policies": [
                 {"name": "split", **row, "gap": 1 / 3, "profit_gap": 0.25},
-                {"name": "rule", **row, "gap": None, "profit_gap": None},
+                {"name": "rule", **row, "gap": None, "profit_gap": None, "notes": ["slow"]},
             ],
             "run": {"scenario_sha256": self.scenario_sha256},
         }
@@ -157,9 +158,10 @@ def test_compare_prints_costs_bounds_and_gaps_in_the_scenarios_units(
     assert "17 states" in result.stdout
     assert "cost, euro per hour" in result.stdout
     lines = [line.split() for line in result.stdout.splitlines()]
-    assert ["optimum", "1.5", "1.999", "to", "2.001"] in lines
-    assert ["split", "2", "1.999", "to", "2.001", "33.3333", "%", "25.0000", "%"] in lines
-    assert ["rule", "2", "1.999", "to", "2.001", "-", "-"] in lines
+    assert ["optimum", "1.5", "1.999", "to", "2.001", "converged"] in lines
+    assert ["split", "2", "1.999", "to", "2.001", "33.3333", "%", "25.0000", "%", "exact"] in lines
+    assert ["rule", "2", "1.999", "to", "2.001", "-", "-", "exact"] in lines
+    assert "note: node 0 never refuses\nnote: rule: slow\n" in result.stdout
 
 
 def test_compare_passes_on_what_the_file_says(file: Path, calls: list[dict[str, Any]]) -> None:
@@ -286,10 +288,11 @@ def evaluation(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Calls of the evaluation of policies, which is replaced."""
     made: list[Any] = []
 
-    def evaluate_policies(system: Any, policies: Any, **settings: Any) -> list[dict[str, Any]]:
+    def evaluate_policies(system: Any, policies: Any, **settings: Any) -> list[Any]:
         made.append((system, policies, settings))
-        row = {"cost": 1.5, "lower": 1.0, "upper": 2.0, "status": "converged"}
-        return [{"name": name, **row, "measures": {"mean jobs": [3.0, 3.5]}} for name in policies]
+        row = {"cost": 1.5, "lower": 1.0, "upper": 2.0, "status": "exact", "states": 3, "notes": ()}
+        measures = {"mean jobs": (3.0, 3.5)}
+        return [SimpleNamespace(name=name, measures=measures, **row) for name in policies]
 
     module = ModuleType("mdpcloud.compare")
     module.evaluate_policies = evaluate_policies  # type: ignore[attr-defined]
@@ -376,6 +379,12 @@ def test_new_prints_a_scenario_that_can_be_read(file: Path, tmp_path: Path) -> N
 
 def test_the_version_is_printed() -> None:
     assert run("--version").stdout == f"mdpcloud {mc.__version__}\n"
+
+
+def test_printed_bounds_are_rounded_outwards() -> None:
+    lower, upper = tables._bounds(1 - 1e-13, 1 + 1e-13).split(" to ")
+    assert (lower, upper) == ("0.99999999999", "1.0000000001")
+    assert tables._bounds(-1.5, 0.0) == "-1.5 to 0"
 
 
 # --- progress -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -30,17 +31,19 @@ def print_comparison(record: Mapping[str, Any]) -> None:
     console = _console()
     console.print(f"{record['name']} ({record['system']})")
     console.print(f"{record['states']} states, {_TRUNCATION.get(kind, kind)}\n")
-    table = _table("policy", f"cost, {unit}", "certified bounds", "gap", "profit gap")
-    table.add_row("optimum", *_cost(optimum), "", "", style="bold")
+    table = _table("policy", f"cost, {unit}", "bounds", "gap", "profit gap", "status")
+    table.add_row("optimum", *_cost(optimum), "", "", optimum["status"], style="bold")
     for row in record["policies"]:
-        table.add_row(row["name"], *_cost(row), _percent(row["gap"]), _percent(row["profit_gap"]))
+        gaps = (_percent(row["gap"]), _percent(row["profit_gap"]))
+        table.add_row(row["name"], *_cost(row), *gaps, row["status"].replace("_", " "))
     console.print(table)
+    _print_notes(console, record)
 
 
 def print_evaluations(record: Mapping[str, Any]) -> None:
     """Print the cost and the measures of each policy, with their bounds."""
     unit = f"{record['units']['cost']} per {record['units']['time']}"
-    table = _table("policy", "measure", "value", "certified bounds")
+    table = _table("policy", "measure", "value", "bounds")
     for row in record["policies"]:
         table.add_row(row["name"], f"cost, {unit}", *_cost(row))
         for measure, (lower, upper) in row["measures"].items():
@@ -49,6 +52,7 @@ def print_evaluations(record: Mapping[str, Any]) -> None:
     console = _console()
     console.print(f"{record['name']} ({record['system']})")
     console.print(table)
+    _print_notes(console, record)
 
 
 def print_solution(scenario: Scenario, solution: Any) -> None:
@@ -86,9 +90,18 @@ def _console() -> Console:
 def _table(*headings: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for heading in headings:
-        text = heading in ("policy", "measure", "certified bounds")
+        text = heading in ("policy", "measure", "bounds", "status")
         table.add_column(heading, justify="left" if text else "right", overflow="fold")
     return table
+
+
+def _print_notes(console: Console, record: Mapping[str, Any]) -> None:
+    """Print what a reader has to know of the system and of single policies, each once."""
+    about = dict.fromkeys(record.get("notes", ()))
+    for row in record["policies"]:
+        about |= {f"{row['name']}: {note}": None for note in row["notes"] if note not in about}
+    for note in about:
+        console.print(f"note: {note}")
 
 
 def _cost(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -100,7 +113,16 @@ def _number(value: float | None) -> str:
 
 
 def _bounds(lower: float, upper: float) -> str:
-    return f"{lower:.11g} to {upper:.11g}"
+    """Bounds rounded outwards, so that what is printed holds as well.
+
+    Examples
+    --------
+    >>> _bounds(1 / 3, 2 / 3)
+    '0.33333333333 to 0.66666666667'
+    """
+    down = decimal.Context(prec=11, rounding=decimal.ROUND_FLOOR).create_decimal_from_float(lower)
+    up = decimal.Context(prec=11, rounding=decimal.ROUND_CEILING).create_decimal_from_float(upper)
+    return f"{float(down):.11g} to {float(up):.11g}"
 
 
 def _percent(part: float | None) -> str:

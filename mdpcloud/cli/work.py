@@ -42,6 +42,7 @@ def compare(scenario: Scenario, json_file: Path | None, folder: Path | None) -> 
         if place is not None:
             place.mkdir(parents=True, exist_ok=True)
     _announce_compilation()
+    comparison: Any
     failure = None
     with progress_bar(scenario.solve.tolerance) as progress:
         try:
@@ -83,6 +84,7 @@ def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | 
     """Evaluate policies of the scenario, print and write their costs and measures."""
     wanted = _wanted(scenario, names)
     settings = scenario.solve.for_compare()
+    settings.pop("solver", None)
     _announce_compilation()
 
     from mdpcloud.compare import evaluate_policies
@@ -91,12 +93,19 @@ def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | 
         rows = evaluate_policies(
             scenario.system, wanted, ties=scenario.compare.ties, progress=progress, **settings
         )
-    record = {**_heading(scenario), "policies": rows}
+    record = {**_heading(scenario), "policies": [_row(row) for row in rows]}
     tables.print_evaluations(record)
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(_json(record), encoding="utf-8")
         say(f"results: {json_file}")
+
+
+def _row(row: Any) -> dict[str, Any]:
+    names = ("name", "cost", "lower", "upper", "status", "states")
+    record = {name: getattr(row, name) for name in names}
+    record["measures"] = {name: list(bounds) for name, bounds in row.measures.items()}
+    return {**record, "notes": list(row.notes)}
 
 
 def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any] | None:
