@@ -15,6 +15,7 @@ from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveErr
 
 if TYPE_CHECKING:
     from mdpcloud import indices, queues, systems
+    from mdpcloud.compare import compare
     from mdpcloud.engine.rules import policy
     from mdpcloud.model.chain import markov_chain
     from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, step

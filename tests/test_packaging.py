@@ -1,11 +1,13 @@
 """The package as it is installed: its names, how fast it loads, its wheel."""
 
 import ast
+import json
 import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,7 +52,12 @@ def test_type_checkers_see_public_names_where_they_are_loaded_from() -> None:
     }
     places = {name: f"{place}.{name}" for name, place in mc._HOME.items()}
     places |= {name: name for name in mc._SUBPACKAGES}
-    assert seen.items() <= places.items()
+    assert seen == places
+
+
+@pytest.mark.parametrize("name", mc.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(mc, name) is not None
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -151,6 +158,49 @@ def test_the_installed_package_is_the_wheel(installed: Path, tmp_path: Path) -> 
     version, place = run.stdout.split()
     assert version == mc.__version__
     assert Path(place).is_relative_to(installed.parent)
+
+
+def test_the_installed_command_compares_a_rule_and_a_system_of_the_users_own(
+    installed: Path, tmp_path: Path
+) -> None:
+    for name, text in (
+        ("my_system.py", SYSTEM),
+        ("my_rules.py", RULE),
+        ("my.toml", SCENARIO),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [installed / "mdpcloud", "compare", "my.toml", "--json", "out.json"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    best = min(cost_of_threshold(i) for i in range(21))
+    assert record["optimum"]["lower"] <= best <= record["optimum"]["upper"]
+    (mine,) = record["policies"]
+    assert mine["name"] == "refuse_at_three"
+    assert mine["lower"] <= cost_of_threshold(3) <= mine["upper"]
+
+
+def cost_of_threshold(room: int) -> Fraction:
+    """Cost rate of the queue if it refuses jobs in state `room`, from its stationary law."""
+    law = [Fraction(1, 2**i) for i in range(room + 1)]
+    jobs = sum((i * p for i, p in enumerate(law)), Fraction(0))
+    return (jobs + Fraction(1, 2) * 4 * law[-1]) / sum(law)
+
+
+RULE = """
+import numpy as np
+
+
+def refuse_at_three(x):
+    return np.where(x.jobs < 3, 0, 1)
+"""
+
+SCENARIO = """
+format = 1
+system = "my_system.py:Queue"
+parameters = { refusal_cost = 4.0 }
+compare = { policies = ["my_rules.py:refuse_at_three"] }
+"""
 
 
 def test_the_installed_command_knows_systems_of_the_users_own(
