@@ -2,9 +2,11 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import sysconfig
+import textwrap
 import venv
 import zipfile
 from fractions import Fraction
@@ -81,6 +83,40 @@ def test_import_costs_little_more_than_numpy() -> None:
     lines = ("import numpy, time", "t = time.process_time()", "import mdpcloud")
     code = "; ".join((*lines, "print(time.process_time() - t)"))
     assert min(float(python(code)) for _ in range(3)) < 0.25
+
+
+# --- the README -----------------------------------------------------------------------------------
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """Code of the README in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def test_the_python_of_the_readme_prints_what_the_readme_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (code,) = blocks("python")
+    exec(code, {})
+    printed = capsys.readouterr().out
+    assert textwrap.indent(printed, "    ") in README
+
+
+def test_the_scenario_of_the_readme_can_be_read(tmp_path: Path) -> None:
+    (text,) = blocks("toml")
+    (tmp_path / "my_rules.py").write_text("def fast_first(x): return 0", encoding="utf-8")
+    (tmp_path / "my.toml").write_text(text, encoding="utf-8")
+    scenario = mc.read_scenario(tmp_path / "my.toml")
+    assert set(scenario.compare.policies or {}) >= {"policy_improvement", "fast_first"}
+
+
+def test_the_scenarios_of_the_experiments_can_be_read() -> None:
+    files = sorted((ROOT / "experiments").rglob("*.toml"))
+    assert files
+    for file in files:
+        assert mc.read_scenario(file).name
 
 
 # --- the wheel, installed away from the checkout --------------------------------------------------
