@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
+from tests.models import Case
+
 __all__ = [
     "Interpreted",
     "Option",
@@ -32,10 +34,13 @@ __all__ = [
     "gain",
     "interpret",
     "interpret_arrays",
+    "interpret_case",
     "measure",
     "optimum",
     "stationary",
+    "under",
     "values",
+    "worth",
 ]
 
 State = tuple[int, ...]
@@ -411,3 +416,8 @@ def improved(
         margin = 1e-10 * (1 + abs(worths[kept]))
         after[term.term] = {best if worths[best] < worths[kept] - margin else kept: 1.0}
     return after
+
+
+def interpret_case(case: Case) -> Interpreted:
+    """Second reading of a case of ``tests/models``."""
+    return interpret_arrays(**case.arrays) if case.arrays else interpret(case.build())

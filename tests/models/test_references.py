@@ -11,21 +11,13 @@ from tests.models.restless_arm import A3, NODE, arm
 from tests.models.service_rate_control import best_of_all
 
 
-def interpreted(one: Case) -> interpreter.Interpreted:
-    return (
-        interpreter.interpret_arrays(**one.arrays)
-        if one.arrays
-        else interpreter.interpret(one.build())
-    )
-
-
 def sign(one: Case) -> int:
     return -1 if one.rewards else 1
 
 
 @pytest.fixture(params=cases(), ids=lambda one: one.name, scope="module")
 def read(request: pytest.FixtureRequest) -> tuple[Case, interpreter.Interpreted]:
-    return request.param, interpreted(request.param)
+    return request.param, interpreter.interpret_case(request.param)
 
 
 def test_policy_iteration_on_dense_matrices_finds_the_reference_optimum(
@@ -59,7 +51,7 @@ def test_the_stationary_law_gives_the_reference_costs(
 )
 def test_policy_iteration_in_rationals_finds_the_reference_optimum(name: str) -> None:
     one = case(name)
-    exact = sign(one) * exact_optimum(interpreted(one))
+    exact = sign(one) * exact_optimum(interpreter.interpret_case(one))
     assert float(exact) == pytest.approx(float(one.optimum or 0), rel=1e-15)
 
 
