@@ -13,7 +13,7 @@ from mdpcloud.engine.problem import Problem, TermInfo
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 
-__all__ = ["policy", "policy_for"]
+__all__ = ["action_numbers", "policy", "policy_for"]
 
 Array = NDArray[Any]
 SPOT_CHECKS = 32  # states at which a rule called with arrays is compared with one call per state
@@ -88,8 +88,7 @@ def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
     allowed, active = problem.allowed(e)
     if isinstance(rule, Mapping):
         return _probabilities(problem, term, rule, allowed, active)
-    chosen = _call(problem, rule) if callable(rule) else rule
-    numbers = _numbers(chosen, term, problem)
+    numbers = action_numbers(problem, term, rule)
     wrong = active & ((numbers < 0) | (numbers >= len(term.actions)))
     if wrong.any():
         state = int(np.argmax(wrong))
@@ -107,6 +106,11 @@ def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
             f"{problem.label(state)}, where it is not allowed; allowed are {possible}"
         )
     return numbers.astype(np.int8 if len(term.actions) <= 128 else np.int32)
+
+
+def action_numbers(problem: Problem, term: TermInfo, rule: Any) -> Array:
+    """What a deterministic rule returns in every state, (n,), as action numbers; nothing else checked."""
+    return _numbers(_call(problem, rule) if callable(rule) else rule, term, problem)
 
 
 def _numbers(chosen: Any, term: TermInfo, problem: Problem) -> Array:

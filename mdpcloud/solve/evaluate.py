@@ -80,9 +80,9 @@ def evaluate(
         result = solver.solve(fixed)
         measures = {name: solver.solve(fixed.with_cost(rate)) for name, rate in wanted.items()}
     except SingularChainError:
-        from mdpcloud.solve.multichain_evaluation import evaluate_classes
+        from mdpcloud.solve.classes import evaluate_classes
 
-        return evaluate_classes(model, policy, fixed, wanted, monitor)
+        return evaluate_classes(model, policy, fixed, wanted, tolerance, monitor)
     evaluation = _assemble(model, policy, criterion, result, measures, discount, monitor)
     failed = next((r for r in [result, *measures.values()] if r.status is not Status.CONVERGED), None)
     if failed is not None and strict:

@@ -145,7 +145,7 @@ def _start_values(start: Any, problem: Any, model: Any) -> Floats:
 
 def _several_components(model: Any, problem: Any, tolerance: float, monitor: Monitor) -> Solution | None:
     """The solution by end components, where there are several; else None."""
-    from mdpcloud.solve.multichain_solution import solve_components
+    from mdpcloud.solve.classes import solve_components
 
     return solve_components(model, problem, tolerance, monitor)
 

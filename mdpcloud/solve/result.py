@@ -99,7 +99,8 @@ class Evaluation(_Result):
     Attributes
     ----------
     measures : mapping
-        Name to certified (lower, upper) of the long-run average of each of the model's measures.
+        Name to certified (lower, upper) of the long-run average of each of the model's measures; arrays
+        (n,) where the gain depends on the state.
     """
 
-    measures: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    measures: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)

@@ -1,0 +1,120 @@
+"""Heuristic policies of a system, and the user's own, beside its certified optimum."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mdpcloud.compare.comparison import Comparison
+from mdpcloud.compare.optimum import Optimum, Settings, check, find_optimum
+from mdpcloud.compare.rows import Row, choose_policies, evaluate_row
+from mdpcloud.compare.run import describe_run
+from mdpcloud.engine import compile_model
+from mdpcloud.errors import InputError, SolveError
+from mdpcloud.policies.index_rule import TIES
+
+__all__ = ["Comparison", "Optimum", "Row", "compare", "evaluate_policies"]
+
+
+def compare(
+    system: Any,
+    policies: Mapping[str, Any] | Sequence[str] | None = None,
+    *,
+    ties: str = "fastest",
+    tolerance: float = 1e-8,
+    threads: int = 1,
+    caps: Sequence[int] | None = None,
+    solver: Any = None,
+    time_limit: float | None = None,
+    progress: Callable[[int, float, float], None] | None = None,
+) -> Comparison:
+    """Compare policies of a system with its optimum.
+
+    Parameters
+    ----------
+    system : object
+        An instance of a system's dataclass, such as `mdpcloud.systems.CloudRouting`.
+    policies : mapping of name to rule or Policy, or sequence of names, optional
+        A rule is a function of the state that returns an action's name or number. The system's own
+        policies are given by name; all of them by default.
+    ties : {"fastest", "first", "last", "slowest"}
+        Which of several nodes of equal index takes the job.
+    tolerance : float
+        Relative width of the certified bounds of the optimum.
+    threads : int
+    caps : sequence of int, optional
+        A box set by hand; the optimum is then that of the restricted problem, an upper bound.
+    solver : str or solver, optional
+    time_limit : float, optional
+        Seconds, for each solve.
+    progress : function of (iterations, lower, upper), optional
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        When a policy is unknown or takes an action that is not allowed.
+    SolveError
+        When something did not converge; it carries the `Comparison` so far.
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> nodes = (mc.systems.Node(1, 2.0, 0.5), mc.systems.Node(1, 1.0, 0.5))
+    >>> system = mc.systems.CloudRouting(nodes, arrival_rate=3.0, outside_cost=0.4)
+    >>> found = mc.compare(system, {"pi": "policy_improvement", "mine": lambda x: "outside"})
+    >>> [(row.name, round(row.cost, 6)) for row in found.rows], round(found.optimum.cost, 6)
+    ([('pi', 0.48), ('mine', 1.2)], 0.459624)
+    """
+    started = datetime.datetime.now(datetime.UTC)
+    if ties not in TIES:
+        raise InputError(f"ties is {ties!r}; it must be one of {', '.join(TIES)}")
+    settings = Settings(
+        tolerance, threads, None if caps is None else tuple(caps), solver, time_limit, progress
+    )
+    chosen = choose_policies(system, policies)
+    optimum = find_optimum(system, settings)
+    rows = tuple(evaluate_row(system, name, what, ties, settings) for name, what in chosen.items())
+    comparison = Comparison(
+        system=system,
+        optimum=optimum,
+        rows=rows,
+        cost_scale=compile_model(optimum.model).cost_scale,
+        ties=ties,
+        solve={"tolerance": tolerance, "threads": threads, "caps": None if caps is None else list(caps)},
+        notes=tuple(getattr(system, "notes", ())),
+        run=describe_run(started),
+    )
+    check(optimum, comparison)
+    _check_rows(rows, comparison)
+    return comparison
+
+
+def _check_rows(rows: Sequence[Row], comparison: Comparison) -> None:
+    good = ("exact", "closed_form", "estimated")
+    failed = [row.name for row in rows if row.status not in good]
+    if failed:
+        raise SolveError(f"the cost of {', '.join(failed)} did not converge", comparison)
+
+
+def evaluate_policies(
+    system: Any,
+    policies: Mapping[str, Any] | Sequence[str] | None = None,
+    *,
+    ties: str = "fastest",
+    tolerance: float = 1e-8,
+    threads: int = 1,
+    caps: Sequence[int] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[int, float, float], None] | None = None,
+) -> list[Row]:
+    """The rows of `compare` alone, without the optimum; parameters as there."""
+    settings = Settings(
+        tolerance, threads, None if caps is None else tuple(caps), None, time_limit, progress
+    )
+    chosen = choose_policies(system, policies)
+    return [evaluate_row(system, name, what, ties, settings) for name, what in chosen.items()]

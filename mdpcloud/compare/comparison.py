@@ -1,0 +1,136 @@
+"""The result of a comparison: the optimum, a row per policy, gaps, tables, pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mdpcloud.compare.optimum import Optimum
+from mdpcloud.compare.rows import Row
+
+__all__ = ["Comparison"]
+
+FORMAT = 1
+SMALLEST = 1e-9  # of the largest cost rate: below it the optimum is too small for a relative gap
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Policies of a system beside its optimum.
+
+    Attributes
+    ----------
+    system : object
+    optimum : Optimum
+    rows : tuple of Row
+    cost_scale : float
+        The largest cost rate of the model, cost/time.
+    ties : str
+    solve : mapping
+        Settings.
+    notes : tuple of str
+    run : mapping
+        Versions, machine, time.
+    name, time_unit, cost_unit, scenario_sha256 : str
+        From the scenario, where there is one.
+    """
+
+    system: Any
+    optimum: Optimum
+    rows: tuple[Row, ...]
+    cost_scale: float
+    ties: str
+    solve: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    time_unit: str = "time"
+    cost_unit: str = "cost"
+    scenario_sha256: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data for JSON, without inf or nan."""
+        from mdpcloud.systems.registry import name_of
+
+        optimum = self.optimum
+        return {
+            "format": FORMAT,
+            "system": name_of(type(self.system)),
+            "name": self.name,
+            "parameters": dataclasses.asdict(self.system),
+            "units": {"time": self.time_unit, "cost": self.cost_unit},
+            "solve": dict(self.solve),
+            "ties": self.ties,
+            "states": optimum.states,
+            "caps": None if optimum.caps is None else list(optimum.caps),
+            "truncation": {"kind": optimum.kind, "error": optimum.error},
+            "optimum": {
+                "cost": optimum.cost,
+                "lower": optimum.lower,
+                "upper": optimum.upper,
+                "status": optimum.status,
+            },
+            "policies": [self._row(row) for row in self.rows],
+            "indices": {
+                row.name: [list(table) for table in row.indices]
+                for row in self.rows
+                if row.indices is not None
+            },
+            "split": self._split(),
+            "notes": list(self.notes),
+            "run": {**self.run, "scenario_sha256": self.scenario_sha256},
+        }
+
+    def to_json(self, path: str | Path) -> None:
+        """Write `to_dict` to a file."""
+        text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    def plot(self, folder: str | Path) -> list[Path]:
+        """Write the pictures into a folder; their paths."""
+        from mdpcloud.compare.pictures import draw
+
+        return draw(self, Path(folder))
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        return {
+            "name": row.name,
+            "cost": row.cost,
+            "lower": row.lower,
+            "upper": row.upper,
+            "status": row.status,
+            **self.gaps(row),
+            "measures": {name: list(bounds) for name, bounds in row.measures.items()},
+            "states": row.states,
+            "notes": list(row.notes),
+        }
+
+    def gaps(self, row: Row) -> dict[str, float | None]:
+        """Relative, absolute and profit gap of a row; None where it means nothing."""
+        best = self.optimum
+        small = best.lower <= SMALLEST * self.cost_scale
+        earned = getattr(self.system, "profit_rate", None)
+        profit = None if earned is None else earned - best.cost
+        return {
+            "gap": None if small else (row.cost - best.cost) / best.cost,
+            "gap_lower": None if small else (row.lower - best.upper) / best.upper,
+            "gap_upper": None if small else (row.upper - best.lower) / best.lower,
+            "absolute_gap": row.cost - best.cost,
+            "profit_gap": (row.cost - best.cost) / profit if profit and profit > 0 else None,
+        }
+
+    def _split(self) -> dict[str, Any] | None:
+        if not any(row.name == "bernoulli_split" for row in self.rows):
+            return None
+        split = getattr(self.system, "split", None)
+        if split is None:
+            return None
+        return {
+            "rates": [float(rate) for rate in split.rates],
+            "outside_rate": float(split.outside_rate),
+            "shadow_price": float(split.shadow_price),
+        }

@@ -1,0 +1,98 @@
+"""Solutions and evaluations whose gain depends on the initial state.
+
+The model is split into maximal end components (`mdpcloud.solve.multichain`); each is solved by the solvers
+of this package, and bounds are given per state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Choice, Floats
+from mdpcloud.engine.rows import RowsProblem
+from mdpcloud.engine.structure import end_components
+from mdpcloud.errors import SolveError
+from mdpcloud.model.policy import Policy, policy_of
+from mdpcloud.solve.limits import Goal, Monitor, Status
+from mdpcloud.solve.multichain import Multichain, multichain
+from mdpcloud.solve.policy_iteration import PolicyIteration
+from mdpcloud.solve.result import Evaluation, Solution
+from mdpcloud.solve.reward import signed
+from mdpcloud.solve.value_iteration import ValueIteration
+
+__all__ = ["evaluate_classes", "solve_components"]
+
+COMPONENT_TOLERANCE = 0.1  # share of the tolerance that each component gets
+
+
+def solve_components(
+    model: Any, problem: Any, tolerance: float, monitor: Monitor
+) -> Solution | None:
+    """The solution by end components; None where there is one, so that the gain is one number."""
+    if end_components(problem.rows()).count < 2:
+        return None
+    found = _solved(problem, tolerance, monitor)
+    gains, bounds, values = signed(
+        model, 0.5 * (found.lower + found.upper), (found.lower, found.upper), found.values
+    )
+    goal = Goal(tolerance, problem.cost_scale)
+    width = np.array([goal.width(lo, hi) for lo, hi in zip(found.lower, found.upper, strict=True)])
+    met = bool((found.upper - found.lower <= width).all())
+    return Solution(
+        gains=gains,
+        bounds=bounds,
+        values=values,
+        policy=policy_of(problem, found.choice),
+        status=Status.CONVERGED if met else Status.STALLED,
+        iterations=monitor.iterations,
+        solver="end_components",
+        elapsed=monitor.elapsed,
+    )
+
+
+def _solved(problem: Any, tolerance: float, monitor: Monitor) -> Multichain:
+    def solve_component(piece: RowsProblem) -> tuple[float, float, Floats, Choice]:
+        goal = Goal(COMPONENT_TOLERANCE * tolerance, piece.cost_scale or 1.0)
+        start = piece.pack(np.zeros(piece.n))
+        outcome = PolicyIteration().run(piece, goal, monitor, start)
+        if outcome.status is Status.STALLED:
+            outcome = ValueIteration().run(piece, goal, monitor, outcome.h)
+        if outcome.status not in (Status.CONVERGED, Status.PRECISION):
+            raise SolveError(f"an end component of {piece.n} states: {outcome.status.value}")
+        certificate = outcome.certificate
+        return certificate.low, certificate.high, piece.unpack(outcome.h), certificate.choice
+
+    return multichain(problem, solve_component)
+
+
+def evaluate_classes(
+    model: Any,
+    policy: Policy,
+    fixed: Any,
+    wanted: Mapping[str, Floats],
+    tolerance: float,
+    monitor: Monitor,
+) -> Evaluation:
+    """A policy whose chain has several recurrent classes: gains and measures per state."""
+    found = _solved(fixed, tolerance, monitor)
+    gains, bounds, values = signed(
+        model, 0.5 * (found.lower + found.upper), (found.lower, found.upper), found.values
+    )
+    measures: dict[str, Any] = {}
+    for name, rate in wanted.items():
+        measure = _solved(fixed.with_cost(rate), tolerance, monitor)
+        measures[name] = (measure.lower, measure.upper)
+    return Evaluation(
+        gains=gains,
+        bounds=bounds,
+        values=values,
+        policy=policy,
+        status=Status.CONVERGED,
+        iterations=monitor.iterations,
+        solver="end_components",
+        elapsed=monitor.elapsed,
+        measures=measures,
+    )
