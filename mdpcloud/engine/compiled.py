@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from mdpcloud.engine import kernels
 from mdpcloud.engine.indexed import IndexedLayout, enumerate_states
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
+from mdpcloud.engine.listing import list_rows, open_actions
 from mdpcloud.engine.memory import check_memory
 from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo
 from mdpcloud.engine.program import NONE, Program, ProgramBuilder
-from mdpcloud.engine.listing import list_rows, open_actions
 from mdpcloud.engine.rows import Matrix, Rows, RowsProblem
 from mdpcloud.engine.terms import Grid, Term, choose_terms, evaluate_field, evaluate_terms
 from mdpcloud.errors import InputError, SolveError
@@ -337,7 +337,7 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
         layout,
         builder.build(),
         infos,
-        rate_bound=_rate_bound(terms, grid),
+        rate_bound=_rate_bound(terms, masks, grid),
         cost_scale=_cost_scale(costs, terms, masks, grid),
         threads=threads,
     )
@@ -366,12 +366,13 @@ def _largest(total: Array, grid: Grid) -> float:
     return float(np.broadcast_to(total, grid.shape)[grid.inside].max())
 
 
-def _rate_bound(terms: list[Term], grid: Grid) -> float:
+def _rate_bound(terms: list[Term], masks: list[list[Array]], grid: Grid) -> float:
     total: Array = np.zeros(())
-    for term in terms:
+    for term, allowed in zip(terms, masks, strict=True):
         most: Array = np.zeros(())
-        for choice in term.choices:
-            most = np.maximum(most, sum((move.weight for move in choice.moves), np.zeros(())))
+        for choice, mask in zip(term.choices, allowed, strict=True):
+            weight = sum((move.weight for move in choice.moves), np.zeros(()))
+            most = np.maximum(most, weight if mask.all() else np.where(mask, weight, 0.0))
         total = total + term.rate * most
     return SAFETY * _largest(total, grid) or 1.0
 

@@ -1,7 +1,7 @@
 """Indexed form: enumerated states, one column of target states per move.
 
-It takes state-dependent steps, regions that fill little of their box, and spaces found by reachability.
-One extra cell holds FAR; moves that leave the space point to it.
+It takes state-dependent steps, regions that fill little of their box, and spaces found by
+reachability. One extra cell holds FAR; moves that leave the space point to it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Codec:
         for i in range(len(radix) - 2, -1, -1):
             self.weights[i] = self.weights[i + 1] * radix[i + 1]
         if self.weights[0] * radix[0] >= 2**63:
-            raise InputError(f"coordinates up to {tuple(self.largest)} span too large a space to number")
+            raise InputError(
+                f"coordinates up to {tuple(self.largest)} span too large a space to number"
+            )
 
     def encode(self, columns: Sequence[Array]) -> Array:
         """Keys of states given by one column per axis."""
@@ -71,7 +73,9 @@ def _inside(space: Lattice) -> Grid:
         places = np.flatnonzero(inside)
     if not places.size:
         raise InputError("the space is empty: no point of the lattice meets its condition")
-    return grid_of_states(space.axes, [c.astype(np.int64) for c in np.unravel_index(places, space.shape)])
+    return grid_of_states(
+        space.axes, [c.astype(np.int64) for c in np.unravel_index(places, space.shape)]
+    )
 
 
 def _reach(model: Model, space: Reachable) -> Grid:
@@ -87,7 +91,8 @@ def _reach(model: Model, space: Reachable) -> Grid:
         known = np.union1d(known, keys)
         if known.size > space.max_states:
             raise InputError(
-                f"more than {space.max_states} states can be reached; bound the coordinates by conditions, "
+                f"more than {space.max_states} states can be reached; bound the coordinates by "
+                "conditions, "
                 "or raise max_states"
             )
         frontier = codec.decode(keys)
@@ -104,7 +109,7 @@ def _widen(codec: Codec, known: Array, found: list[Array]) -> tuple[Codec, Array
 
 
 def _targets_of(terms: list[Term], grid: Grid) -> list[Array]:
-    """States that some allowed action with positive rate reaches; coordinates below 0 are left out."""
+    """States that an allowed action with positive rate reaches; none with a coordinate below 0."""
     parts: list[list[Array]] = [[column[:0]] for column in grid.columns]
     for term in terms:
         for choice in term.choices:
@@ -145,7 +150,7 @@ class IndexedLayout:
         self._filled = 0
 
     def cut(self, array: Array) -> tuple[Array, Array, bool]:
-        """An array over the states as stored numbers, their start per block, and whether per state."""
+        """An array over the states as numbers, their start per block, and whether per state."""
         if array.ndim == 0:
             return array.reshape(1), np.zeros(self.base.size, dtype=np.int64), False
         return np.ascontiguousarray(array, dtype=np.float64), self.base, True
@@ -161,7 +166,7 @@ class IndexedLayout:
             outside |= (column < 0) | (column > top)
         keys = self._codec.encode([np.where(outside, 0, c) for c in columns])
         place = np.minimum(np.searchsorted(self._keys, keys), self.n - 1)
-        return np.where(outside | (self._keys[place] != keys), self.n, place)
+        return np.asarray(np.where(outside | (self._keys[place] != keys), self.n, place))
 
     def offset(self, move: Transition) -> int:
         """Store the target column of the next move."""

@@ -28,7 +28,9 @@ def list_rows(problem: CompiledProblem) -> Rows:
     for e in range(program.term_rate.size):
         rate = problem.field_values(program.term_rate[e])
         first, last = program.term_action[e], program.term_action[e + 1]
-        parts += [_action_rows(problem, e, int(a - first), int(a), rate) for a in range(first, last)]
+        parts += [
+            _action_rows(problem, e, int(a - first), int(a), rate) for a in range(first, last)
+        ]
     state, term, action, rate, cost = (np.concatenate([p[i] for p in parts]) for i in range(5))
     order = np.lexsort((action, term, state))
     stacked = sparse.vstack([p[5] for p in parts], format="csr")[order]
@@ -62,7 +64,9 @@ def open_actions(problem: CompiledProblem, a: int) -> Array:
     return open_
 
 
-def _action_rows(problem: CompiledProblem, e: int, number: int, a: int, rate: Array) -> tuple[Any, ...]:
+def _action_rows(
+    problem: CompiledProblem, e: int, number: int, a: int, rate: Array
+) -> tuple[Any, ...]:
     from scipy import sparse
 
     program = problem.program

@@ -30,5 +30,6 @@ def check_memory(space: Lattice) -> None:
         have = "" if available is None else f", of which {available / 1e9:.1f} GB are free"
         raise InputError(
             f"the box {' x '.join(map(str, space.shape))} has {points:.3g} states and needs about "
-            f"{needed / 1e9:.3g} GB{have}; choose smaller caps, or a condition with few states and Reachable"
+            f"{needed / 1e9:.3g} GB{have}; choose smaller caps, or a condition with few states and "
+            "Reachable"
         )

@@ -141,3 +141,57 @@ class Problem(Protocol):
     def label(self, state: int) -> str:
         """Name of a state, for messages."""
         ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a table over the states: the lattice's where they fill it, else (n,)."""
+        ...
+
+    def state(self, index: Any) -> Any:
+        """What a rule gets: a state (int) or several (slice)."""
+        ...
+
+    def allowed(self, e: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which actions of term e may be taken, (A, n), and where its rate is positive, (n,)."""
+        ...
+
+    def mixed(self, mixture: Mixture) -> Problem:
+        """Build the uncontrolled problem of a randomised choice."""
+        ...
+
+    def sweeps(
+        self,
+        h: Floats,
+        out: Floats,
+        count: int,
+        *,
+        step: float,
+        shift: float = 0.0,
+        discount: float = 0.0,
+        target: float = 0.0,
+        recentre: bool = False,
+    ) -> tuple[int, float, float, bool]:
+        """Sweep up to count times, h and out in turn, until high - low <= target.
+
+        Returns (sweeps done, low, high, whether the result is in out); with recentre the middle
+        of the bounds is the shift of the next sweep.
+        """
+        ...
+
+    # Of an uncontrolled problem:
+
+    def chain(self) -> tuple[Any, Floats]:
+        """Return generator (n, n) and cost rate (n,)."""
+        ...
+
+    def flow(self, h: Floats, out: Floats) -> None:
+        """Set out = Q h."""
+        ...
+
+    def cost_work(self) -> Floats:
+        """Return the cost rate as a work array, 0 in cells outside the space."""
+        ...
+
+    def with_cost(self, values: Floats) -> Problem:
+        """Build the same problem with the cost rate values (n,) alone."""
+        ...

@@ -26,9 +26,10 @@ def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
     ----------
     model : Model or TabularModel
     rules : mapping from event or control to a rule, or the rule itself where there is one decision
-        A rule is a function of the state x that returns the name or number of an action (of one state, or
-        of arrays of them), an array of n action numbers, a mapping from actions to probabilities (numbers,
-        arrays (n,) or functions of x), the name of an action, or its number.
+        A rule is a function of the state x that returns the name or number of an action (of one
+        state, or of arrays of them), an array of n action numbers, a mapping from actions to
+        probabilities (numbers, arrays (n,) or functions of x), the name of an action, or its
+        number.
 
     Returns
     -------
@@ -37,13 +38,14 @@ def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
     Raises
     ------
     InputError
-        When an event or action is unknown, an action is not allowed in some state (the message names the
-        state), or probabilities do not sum to 1.
+        When an event or action is unknown, an action is not allowed in some state (the message
+        names the state), or probabilities do not sum to 1.
 
     Examples
     --------
     >>> import mdpcloud as mc
-    >>> arrival = mc.Event("arrival", 0.5, [mc.Action("join", mc.step(jobs=+1)), mc.Action("lost", cost=1.0)])
+    >>> join, lost = mc.Action("join", mc.step(jobs=+1)), mc.Action("lost", cost=1.0)
+    >>> arrival = mc.Event("arrival", 0.5, [join, lost])
     >>> service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
     >>> queue = mc.Model(mc.Lattice({"jobs": 3}), [arrival, service])
     >>> mc.policy(queue, lambda x: np.where(x.jobs < 2, "join", "lost")).table()
@@ -100,7 +102,9 @@ def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
     refused = active & ~allowed[numbers, np.arange(problem.n)]
     if refused.any():
         state = int(np.argmax(refused))
-        possible = [name for name, mask in zip(term.actions, allowed[:, state], strict=True) if mask]
+        possible = [
+            name for name, mask in zip(term.actions, allowed[:, state], strict=True) if mask
+        ]
         raise InputError(
             f"the rule for {term.name!r} takes action {term.actions[numbers[state]]!r} in state "
             f"{problem.label(state)}, where it is not allowed; allowed are {possible}"
@@ -109,7 +113,7 @@ def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
 
 
 def action_numbers(problem: Problem, term: TermInfo, rule: Any) -> Array:
-    """What a deterministic rule returns in every state, (n,), as action numbers; nothing else checked."""
+    """Action numbers that a deterministic rule returns, (n,); whether they are allowed is open."""
     return _numbers(_call(problem, rule) if callable(rule) else rule, term, problem)
 
 
@@ -118,30 +122,41 @@ def _numbers(chosen: Any, term: TermInfo, problem: Problem) -> Array:
     if array.ndim == 0:
         array = np.full(problem.n, array)
     if array.size != problem.n:
-        raise InputError(f"the rule for {term.name!r} gives {array.size} actions for {problem.n} states")
+        raise InputError(
+            f"the rule for {term.name!r} gives {array.size} actions for {problem.n} states"
+        )
     array = array.reshape(problem.n)
-    if array.dtype.kind in "UO":
+    if array.dtype.kind == "O":
+        raise InputError(
+            f"the rule for {term.name!r} returns {array[0]!r}; it must return the name or number "
+            "of an action"
+        )
+    if array.dtype.kind == "U":
         return _from_names(array, term, problem)
     if array.dtype.kind not in "iub" and not np.array_equal(array, np.round(array)):
-        raise InputError(f"the rule for {term.name!r} returns {array.dtype} numbers; actions are integers")
+        raise InputError(
+            f"the rule for {term.name!r} returns {array.dtype} numbers; actions are integers"
+        )
     return array.astype(np.int64)
 
 
 def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
     number = {name: a for a, name in enumerate(term.actions)}
-    names, inverse = np.unique(array.astype(str), return_inverse=True)
+    unique, inverse = np.unique(array, return_inverse=True)
+    names = [str(name) for name in unique]
     for name in names:
         if name not in number:
-            state = int(np.argmax(array.astype(str) == name))
+            state = int(np.argmax(array == name))
             raise InputError(
-                f"the rule for {term.name!r} returns {name!r} in state {problem.label(state)}, which is no "
+                f"the rule for {term.name!r} returns {name!r} in state {problem.label(state)}, "
+                "which is no "
                 f"action{_hint(name, term.actions)}"
             )
     return np.array([number[name] for name in names])[inverse]
 
 
 def _call(problem: Problem, rule: Callable[[Any], Any]) -> Any:
-    """The rule in every state: one call with arrays where it can take them, else one call per state."""
+    """The rule in every state: one call with arrays where it takes them, else one per state."""
     n = problem.n
     try:
         with np.errstate(all="ignore"):
@@ -154,7 +169,10 @@ def _call(problem: Problem, rule: Callable[[Any], Any]) -> Any:
 
 
 def _one_by_one(problem: Problem, rule: Callable[[Any], Any]) -> Array:
-    return np.array([rule(problem.state(s)) for s in range(problem.n)], dtype=object)
+    answers = [np.asarray(rule(problem.state(s))).item() for s in range(problem.n)]
+    if any(isinstance(answer, str) for answer in answers):
+        return np.array([str(answer) for answer in answers])
+    return np.array(answers)
 
 
 def _same_one_by_one(problem: Problem, rule: Callable[[Any], Any], result: Array) -> bool:
@@ -187,7 +205,8 @@ def _probabilities(
     if refused.any():
         action, state = (int(k) for k in np.argwhere(refused)[0])
         raise InputError(
-            f"the rule for {term.name!r} takes action {term.actions[action]!r} with positive probability in "
+            f"the rule for {term.name!r} takes action {term.actions[action]!r} with positive "
+            "probability in "
             f"state {problem.label(state)}, where it is not allowed"
         )
     return table

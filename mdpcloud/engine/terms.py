@@ -1,8 +1,8 @@
 """A model's functions evaluated on a grid of states, with every check that needs their values.
 
-On a lattice the coordinates are an open mesh, so a rate that depends on one coordinate comes back with as
-many numbers as that coordinate has values; on enumerated states they are columns. Nothing here depends on
-which: arrays broadcast over ``Grid.shape``.
+On a lattice the coordinates are an open mesh, so a rate that depends on one coordinate comes back
+with as many numbers as that coordinate has values; on enumerated states they are columns. Nothing
+here depends on which: arrays broadcast over ``Grid.shape``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, Step
 from mdpcloud.model.space import Axes
 
-__all__ = ["Choice", "Grid", "Term", "Transition", "choose_terms", "evaluate_field", "evaluate_terms"]
+__all__ = [
+    "Choice",
+    "Grid",
+    "Term",
+    "Transition",
+    "choose_terms",
+    "evaluate_field",
+    "evaluate_terms",
+]
 
 Array = NDArray[Any]
 WEIGHT_TOLERANCE = 1e-12  # how far an event's probabilities may miss the sum 1, per move
@@ -70,7 +78,7 @@ class Transition:
 
 @dataclass(eq=False)
 class Choice:
-    """An action or mode with its numbers; ``allowed`` is None or booleans (the user's condition only)."""
+    """An action or mode with its numbers; ``allowed`` is the user's condition, or None."""
 
     name: str
     cost: Array
@@ -95,7 +103,8 @@ def evaluate_terms(events: Sequence[Event | Control], grid: Grid) -> list[Term]:
     ------
     InputError
         When a rate or weight is negative or not finite, a cost is not finite, a function does not
-        broadcast, or an event's probabilities do not sum to 1; the message names the event and the state.
+        broadcast, or an event's probabilities do not sum to 1; the message names the event and the
+        state.
     """
     return [_event(e, grid) if isinstance(e, Event) else _control(e, grid) for e in events]
 
@@ -103,7 +112,9 @@ def evaluate_terms(events: Sequence[Event | Control], grid: Grid) -> list[Term]:
 def _event(event: Event, grid: Grid) -> Term:
     owner = f"event {event.name!r}"
     rate = evaluate_field(event.rate, grid, f"{owner}: rate", nonnegative=True)
-    choices = [_action(action, f"{owner}, action {action.name!r}", grid) for action in event.actions]
+    choices = [
+        _action(action, f"{owner}, action {action.name!r}", grid) for action in event.actions
+    ]
     return Term(event.name, rate, choices, control=False)
 
 
@@ -121,14 +132,18 @@ def _action(action: Action, owner: str, grid: Grid) -> Choice:
 
 def _move(move: Any, owner: str, grid: Grid) -> Transition:
     if not isinstance(move, Move):
-        raise InputError(f"{owner}: {move!r} is not a Move; a step is a Step, several Moves, or a function")
+        raise InputError(
+            f"{owner}: {move!r} is not a Move; a step is a Step, several Moves, or a function"
+        )
     weight = evaluate_field(move.weight, grid, f"{owner}: weight", nonnegative=True)
     amounts = move.step.amounts if move.step is not None else {}
     return Transition(weight, grid.axes.displacement(amounts, owner))
 
 
 def _control(control: Control, grid: Grid) -> Term:
-    choices = [_mode(mode, f"control {control.name!r}, mode {mode.name!r}", grid) for mode in control.modes]
+    choices = [
+        _mode(mode, f"control {control.name!r}, mode {mode.name!r}", grid) for mode in control.modes
+    ]
     return Term(control.name, np.array(1.0), choices, control=True)
 
 
@@ -151,7 +166,7 @@ def _condition(allowed: Any, owner: str, grid: Grid) -> Array | None:
 
 
 def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = False) -> Array:
-    """A number or function as a float64 array that broadcasts over the grid, checked inside the space.
+    """A number or function as a float64 array that broadcasts over the grid, checked inside it.
 
     Entries that belong only to points outside the space are set to 0 when they are not valid.
     """
@@ -168,7 +183,9 @@ def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = Fa
     if index is not None:
         wrong = np.broadcast_to(array, grid.shape)[index]
         allowed = "finite and >= 0" if nonnegative else "finite"
-        raise InputError(f"{owner} is {wrong} in state {grid.describe(index)}; it must be {allowed}")
+        raise InputError(
+            f"{owner} is {wrong} in state {grid.describe(index)}; it must be {allowed}"
+        )
     if bad.any():
         array[bad] = 0.0
     return array
@@ -181,7 +198,8 @@ def _broadcast(array: Array, grid: Grid, owner: str) -> Array:
         fits = False
     if not fits:
         raise InputError(
-            f"{owner} has shape {array.shape}, which does not broadcast over the states {grid.shape}; "
+            f"{owner} has shape {array.shape}, which does not broadcast over the states "
+            f"{grid.shape}; "
             "compute it from the coordinates of x alone"
         )
     if array.ndim and array.size == 1:
@@ -199,13 +217,14 @@ def _call(function: Callable[[Any], Any], grid: Grid, owner: str) -> Any:
         if "truth value" not in str(error):
             raise
         raise InputError(
-            f"{owner}: the function does not broadcast ({error}); x holds arrays, so write np.where for if, "
+            f"{owner}: the function does not broadcast ({error}); x holds arrays, so write "
+            "np.where for if, "
             "np.minimum for min, & for and"
         ) from error
 
 
 def check_probabilities(term: Term, choice: Choice, taken: Array, grid: Grid) -> None:
-    """Refuse an event's action whose probabilities do not sum to 1 in a state where it may be taken."""
+    """Refuse an event's action whose probabilities do not sum to 1 where it may be taken."""
     if term.control or not choice.moves:
         return
     total: Array = np.zeros(())
@@ -218,12 +237,15 @@ def check_probabilities(term: Term, choice: Choice, taken: Array, grid: Grid) ->
     if index is not None:
         value = np.broadcast_to(total, grid.shape)[index]
         raise InputError(
-            f"event {term.name!r}, action {choice.name!r}: the weights of its moves sum to {value} in state "
+            f"event {term.name!r}, action {choice.name!r}: the weights of its moves sum to {value} "
+            "in state "
             f"{grid.describe(index)}; they must sum to 1"
         )
 
 
-def choose_terms(terms: list[Term], leaves: Callable[[Transition], Array], grid: Grid) -> list[list[Array]]:
+def choose_terms(
+    terms: list[Term], leaves: Callable[[Transition], Array], grid: Grid
+) -> list[list[Array]]:
     """Where each action of each term may be taken: booleans that broadcast over the grid.
 
     Parameters
@@ -265,12 +287,14 @@ def _stuck_message(term: Term, index: tuple[int, ...], grid: Grid) -> str:
     if len(term.choices) > 1:
         names = ", ".join(repr(choice.name) for choice in term.choices)
         return (
-            f"{kind} {term.name!r} has rate {rate} but no allowed action in state {state}: each of {names} "
+            f"{kind} {term.name!r} has rate {rate} but no allowed action in state {state}: each of "
+            f"{names} "
             "leaves the space or is not allowed there"
         )
     moves = term.choices[0].moves
     shift = [np.broadcast_to(a, grid.shape)[index] for a in moves[0].shift] if moves else []
     return (
-        f"{kind} {term.name!r} has rate {rate} in state {state}, where its step {grid.axes.describe(shift)} "
+        f"{kind} {term.name!r} has rate {rate} in state {state}, where its step "
+        f"{grid.axes.describe(shift)} "
         "leaves the space; give it rate 0 there, or an action that stays"
     )

@@ -1,16 +1,17 @@
 """What happens in a model: events with actions, controls with modes.
 
-Both are one *term* of the optimality equation, which minimises term by term (Koole 1998, "Structural
-results for the control of queueing systems using event-based dynamic programming"):
+Both are one *term* of the optimality equation, which minimises term by term (Koole 1998,
+"Structural results for the control of queueing systems using event-based dynamic programming"):
 
     g = c(x) + sum_e r_e(x) min_a [ k_a(x) + sum_j w_aj(x) ( h(x + s_aj) - h(x) ) ]
 
-An `Event` happens at rate r_e; its action costs k_a once and moves the state. A `Control` is in force all
-the time (r_e = 1); its mode costs k_a per unit of time and its flows are rates w_aj. Decisions that depend
-on each other must be one event (or control) with joint actions.
+An `Event` happens at rate r_e; its action costs k_a once and moves the state. A `Control` is in
+force all the time (r_e = 1); its mode costs k_a per unit of time and its flows are rates w_aj.
+Decisions that depend on each other must be one event (or control) with joint actions.
 
-Rates, costs, weights and conditions are numbers or functions of the state ``x`` that broadcast: ``x`` is a
-named tuple of coordinate arrays, so write ``np.where``, ``np.minimum`` and ``&``, not ``if``, ``min``, ``and``.
+Rates, costs, weights and conditions are numbers or functions of the state ``x`` that broadcast:
+``x`` is a named tuple of coordinate arrays, so write ``np.where``, ``np.minimum`` and ``&``, not
+``if``, ``min``, ``and``.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mdpcloud.errors import InputError
 
 __all__ = ["Action", "Control", "Event", "Flow", "Mode", "Move", "Step", "step"]
 
 Amount: TypeAlias = Any  # an integer, or an integer array that broadcasts over the states
-Value: TypeAlias = float | Callable[[Any], Any]
-Condition: TypeAlias = Callable[[Any], Any] | bool | None
+Value: TypeAlias = float | NDArray[np.float64] | Callable[..., Any]
+Condition: TypeAlias = Callable[..., Any] | bool | None
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,9 @@ def step(**amounts: Amount | Mapping[int, Amount] | Sequence[Amount]) -> Step:
     Parameters
     ----------
     **amounts
-        Per axis an integer; per indexed family a mapping from index to integer, or one integer per member.
-        Integer arrays that broadcast over the states are allowed and make the step depend on the state.
+        Per axis an integer; per indexed family a mapping from index to integer, or one integer per
+        member. Integer arrays that broadcast over the states are allowed and make the step depend
+        on the state.
 
     Examples
     --------
@@ -75,7 +80,7 @@ class Flow:
     step: Step
 
 
-Steps: TypeAlias = Step | Sequence[Move] | Callable[[Any], Any] | None
+Steps: TypeAlias = Step | Sequence[Move] | Callable[..., Any] | None
 
 
 @dataclass(frozen=True)

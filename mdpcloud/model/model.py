@@ -14,7 +14,7 @@ from mdpcloud.model.space import Lattice, Reachable
 
 __all__ = ["Model"]
 
-Rate: TypeAlias = float | Callable[[Any], Any]
+Rate: TypeAlias = float | Callable[..., Any]
 Measure: TypeAlias = Rate | Sequence[Rate] | tuple[str, str]
 
 
@@ -27,18 +27,19 @@ class Model:
     space : Lattice or Reachable
     events : sequence of Event and Control
     cost_rate : float, function of x, or a list of them (their sum)
-        Cost per unit of time. A list of functions of few coordinates each needs less memory than one
-        function of all.
+        Cost per unit of time. A list of functions of few coordinates each needs less memory than
+        one function of all.
     measures : mapping
-        Name to a cost rate like ``cost_rate``, or to a pair ``("event", "action")``: how often that action
-        is taken, per unit of time. `evaluate` reports the long-run average of each.
+        Name to a cost rate like ``cost_rate``, or to a pair ``("event", "action")``: how often that
+        action is taken, per unit of time. `evaluate` reports the long-run average of each.
 
     Examples
     --------
     An M/M/1 queue with room for two that turns jobs away at a cost:
 
     >>> import mdpcloud as mc
-    >>> arrival = mc.Event("arrival", 0.5, [mc.Action("join", mc.step(jobs=+1)), mc.Action("lost", cost=1.0)])
+    >>> join, lost = mc.Action("join", mc.step(jobs=+1)), mc.Action("lost", cost=1.0)
+    >>> arrival = mc.Event("arrival", 0.5, [join, lost])
     >>> service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
     >>> queue = mc.Model(mc.Lattice({"jobs": 2}), [arrival, service])
     >>> round(mc.solve(queue).gain, 9)
@@ -80,7 +81,10 @@ class Model:
 
     def _check_count(self, name: str, event: str, action: str) -> None:
         choices = {e.name: [a.name for a in choices_of(e)] for e in self.events}
-        for word, value, known in (("event", event, list(choices)), ("action", action, choices.get(event, []))):
+        for word, value, known in (
+            ("event", event, list(choices)),
+            ("action", action, choices.get(event, [])),
+        ):
             if value not in known:
                 near = difflib.get_close_matches(value, known, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else f"; there are {known}"
@@ -94,8 +98,12 @@ def choices_of(event: Event | Control) -> tuple[Any, ...]:
 
 def is_count(measure: Measure) -> bool:
     """Whether a measure counts an action: a pair of names."""
-    return isinstance(measure, tuple) and len(measure) == 2 and all(isinstance(m, str) for m in measure)
+    return (
+        isinstance(measure, tuple)
+        and len(measure) == 2
+        and all(isinstance(m, str) for m in measure)
+    )
 
 
 def _as_sum(rate: Rate | Sequence[Rate]) -> tuple[Rate, ...]:
-    return tuple(rate) if isinstance(rate, (list, tuple)) else (rate,)  # type: ignore[arg-type]
+    return tuple(rate) if isinstance(rate, Sequence) else (rate,)

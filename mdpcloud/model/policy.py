@@ -21,7 +21,8 @@ Array = NDArray[Any]
 class Policy:
     """Actions per decision and state, deterministic or randomised.
 
-    Only terms with a real choice are kept: those with two allowed actions and a positive rate somewhere.
+    Only terms with a real choice are kept: those with two allowed actions and a positive rate
+    somewhere.
 
     Attributes
     ----------
@@ -59,13 +60,13 @@ class Policy:
         """
         if decision is None and len(self.actions) == 1:
             decision = next(iter(self.actions))
-        if decision not in self.actions:
+        if decision is None or decision not in self.actions:
             raise InputError(f"decision {decision!r} is unknown; there are {list(self.actions)}")
         array = self.actions[decision]
         return array.reshape(array.shape[:-1] + self.shape)
 
     def choice(self, problem: Any) -> Array | list[Array]:
-        """The engine's choice array (terms, n); probabilities per term where the policy is randomised.
+        """The engine's choice array (terms, n); probabilities per term if the policy is randomised.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""State spaces: a box of integer coordinates, a part of a box, or what can be reached from a start."""
+"""State spaces: a box of integer coordinates, a part of it, or what can be reached from a start."""
 
 from __future__ import annotations
 
@@ -49,9 +49,11 @@ class Axes:
         ]
         self.position = {key: i for i, key in enumerate(self.flat)}
         self.sizes = tuple(
-            v for value in self.values.values() for v in (value if isinstance(value, tuple) else (value,))
+            v
+            for value in self.values.values()
+            for v in (value if isinstance(value, tuple) else (value,))
         )
-        self._tuple = namedtuple("x", list(self.values))  # type: ignore[misc]  # noqa: PYI024
+        self._tuple = namedtuple("x", list(self.values))  # type: ignore[misc]
 
     def __len__(self) -> int:
         return len(self.flat)
@@ -96,12 +98,15 @@ class Axes:
         if isinstance(amount, Mapping):
             for k in amount:
                 if not 0 <= k < len(size):
-                    raise InputError(f"{owner}: {name}[{k}] does not exist; indices are 0..{len(size) - 1}")
+                    raise InputError(
+                        f"{owner}: {name}[{k}] does not exist; indices are 0..{len(size) - 1}"
+                    )
             return list(amount.items())
         if isinstance(amount, (tuple, list)) and len(amount) == len(size):
             return list(enumerate(amount))
         raise InputError(
-            f"{owner}: family {name!r} takes {{index: amount}} or {len(size)} amounts, not {amount!r}"
+            f"{owner}: family {name!r} takes {{index: amount}} or {len(size)} amounts, not "
+            f"{amount!r}"
         )
 
 
@@ -120,8 +125,8 @@ class Lattice:
     Parameters
     ----------
     axes : mapping
-        Name to the largest value of that coordinate (the smallest is 0); a sequence makes an indexed
-        family, ``{"node": (20, 30)}``.
+        Name to the largest value of that coordinate (the smallest is 0); a sequence makes an
+        indexed family, ``{"node": (20, 30)}``.
     where : function of x returning booleans, or None
         Keeps the points where it is true; must broadcast.
 

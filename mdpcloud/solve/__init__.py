@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mdpcloud.solve.criteria import AverageCost, Discounted
 from mdpcloud.solve.evaluate import evaluate, improve
+from mdpcloud.solve.limits import Status
 from mdpcloud.solve.optimise import solve
 from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.stationary import RecurrentClass, long_run, recurrent_classes, stationary
-from mdpcloud.solve.limits import Status
 from mdpcloud.solve.storage import load_solution
 
 __all__ = [

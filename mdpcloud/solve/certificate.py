@@ -1,8 +1,9 @@
 """The last step of every solver: bounds that hold whatever the rounding.
 
-For any h and the right-hand side v of the optimality equation, min v <= g <= max v (Odoni 1969), and the
-policy that is greedy for h has a gain of at most max v. With a discount rate alpha the right-hand side
-less alpha h bounds the values: h + min v / alpha <= V <= h + max v / alpha (MacQueen 1966).
+For any h and the right-hand side v of the optimality equation, min v <= g <= max v (Odoni 1969),
+and the policy that is greedy for h has a gain of at most max v. With a discount rate alpha the
+right-hand side less alpha h bounds the values: h + min v / alpha <= V <= h + max v / alpha
+(MacQueen 1966).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mdpcloud.engine.problem import Choice, Floats
 
 __all__ = ["Certificate", "certify", "certify_policy"]
 
-TIE = 1e-3  # ties: actions within this part of the bounds' width, per unit of the rate bound, are equal
+TIE = 1e-3  # actions are equal within this part of the bounds' width over the rate bound
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Solutions and evaluations whose gain depends on the initial state.
 
-The model is split into maximal end components (`mdpcloud.solve.multichain`); each is solved by the solvers
-of this package, and bounds are given per state.
+The model is split into maximal end components (`mdpcloud.solve.multichain`); each is solved by the
+solvers of this package, and bounds are given per state.
 """
 
 from __future__ import annotations

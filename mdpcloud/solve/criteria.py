@@ -36,14 +36,16 @@ class Discounted:
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
             raise InputError(f"discount rate is {self.rate}; it must be finite and > 0")
         if self.factor is not None and not 0 <= self.factor < 1:
-            hint = "; for the undiscounted case use mdpcloud.AverageCost()" if self.factor == 1 else ""
+            hint = (
+                "; for the undiscounted case use mdpcloud.AverageCost()" if self.factor == 1 else ""
+            )
             raise InputError(f"discount factor is {self.factor}; it must be in [0, 1){hint}")
 
     def rate_for(self, discrete: bool) -> float:
         """The rate alpha of alpha V = c + Q V.
 
-        In discrete time V = c + b P V is (1/b - 1) V = c/b + (P - I) V: alpha = 1/b - 1, and values are to
-        be divided by b.
+        In discrete time V = c + b P V is (1/b - 1) V = c/b + (P - I) V: alpha = 1/b - 1, and values
+        are to be divided by b.
         """
         if discrete != (self.factor is not None):
             kind, right = ("discrete", "factor") if discrete else ("continuous", "rate")

@@ -17,9 +17,9 @@ from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.chains import SingularChainError
 from mdpcloud.solve.criteria import AverageCost, Criterion
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
+from mdpcloud.solve.limits import Monitor, Progress, Status
 from mdpcloud.solve.result import Evaluation
 from mdpcloud.solve.reward import signed, value_bounds
-from mdpcloud.solve.limits import Monitor, Progress, Status
 
 __all__ = ["evaluate", "improve"]
 
@@ -72,7 +72,9 @@ def evaluate(
         policy = policy_for(problem, policy)
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
-    discount = criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
+    discount = (
+        criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
+    )
     monitor = Monitor(None, time_limit, progress)
     solver = FixedSolver(fixed, tolerance, discount, monitor)
     wanted = {} if discount else measure_rates(model, problem, choice)
@@ -84,10 +86,13 @@ def evaluate(
 
         return evaluate_classes(model, policy, fixed, wanted, tolerance, monitor)
     evaluation = _assemble(model, policy, criterion, result, measures, discount, monitor)
-    failed = next((r for r in [result, *measures.values()] if r.status is not Status.CONVERGED), None)
+    failed = next(
+        (r for r in [result, *measures.values()] if r.status is not Status.CONVERGED), None
+    )
     if failed is not None and strict:
         raise SolveError(
-            f"{failed.status.value}: bounds [{failed.low:.12g}, {failed.high:.12g}] at tolerance {tolerance:g}",
+            f"{failed.status.value}: bounds [{failed.low:.12g}, {failed.high:.12g}] at tolerance "
+            f"{tolerance:g}",
             evaluation,
         )
     return evaluation

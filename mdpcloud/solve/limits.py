@@ -29,7 +29,7 @@ class Status(enum.Enum):
     STALLED = "the bounds stopped closing before the tolerance was met"
 
 
-class Stopped(Exception):  # noqa: N818  (a signal, not an error)
+class Stopped(Exception):
     """Raised inside a solver when a limit is reached."""
 
     def __init__(self, status: Status) -> None:
@@ -40,8 +40,8 @@ class Stopped(Exception):  # noqa: N818  (a signal, not an error)
 class Goal:
     """How narrow the bounds of the right-hand side have to be.
 
-    Average cost: high - low <= max(tolerance |g|, 1e-12 cost scale). Discounted: the same for the error
-    (high - low) / alpha of the values, against their largest size.
+    Average cost: high - low <= max(tolerance |g|, 1e-12 cost scale). Discounted: the same for the
+    error (high - low) / alpha of the values, against their largest size.
     """
 
     tolerance: float

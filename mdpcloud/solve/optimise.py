@@ -1,8 +1,8 @@
 """`solve`: the optimal policy of a model, with certified bounds.
 
-Policy iteration comes first; where its policies have several recurrent classes or its rounds do not close
-the bracket, value iteration goes on from its values. Where the bracket stalls and the model has several
-maximal end components, the gain may depend on the state: then each is solved by itself
+Policy iteration comes first; where its policies have several recurrent classes or its rounds do not
+close the bracket, value iteration goes on from its values. Where the bracket stalls and the model
+has several maximal end components, the gain may depend on the state: then each is solved by itself
 (`mdpcloud.solve.multichain`).
 """
 
@@ -18,11 +18,11 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.solve.criteria import AverageCost, Criterion
+from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
 from mdpcloud.solve.outcome import Outcome
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.reward import signed, value_bounds
-from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
 from mdpcloud.solve.value_iteration import ValueIteration
 
 __all__ = ["SOLVERS", "Solver", "solve"]
@@ -68,7 +68,8 @@ def solve(
     solver : {"policy_iteration", "value_iteration"}, a solver, or None
         None takes policy iteration, then value iteration where that fails.
     tolerance : float
-        Relative: it stops when upper - lower <= max(tolerance |gain|, 1e-12 times the largest cost rate).
+        Relative: it stops when upper - lower <= max(tolerance |gain|, 1e-12 times the largest cost
+        rate).
     start : (n,) array, Solution or Evaluation, optional
         Values to start from.
     max_iterations : int, optional
@@ -79,8 +80,8 @@ def solve(
     progress : function of (iterations, lower, upper), optional
         Called during the solve; the bounds are not yet certified.
     strict : bool
-        Raise `SolveError` when the tolerance is not met; it carries the partial result. With False the
-        partial result is returned, its ``status`` says what happened.
+        Raise `SolveError` when the tolerance is not met; it carries the partial result. With False
+        the partial result is returned, its ``status`` says what happened.
 
     Returns
     -------
@@ -101,7 +102,9 @@ def solve(
     (0.5, True)
     """
     problem: Any = compile_model(model, threads=threads)
-    discount = criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
+    discount = (
+        criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
+    )
     goal = Goal(tolerance, problem.cost_scale, discount)
     monitor = Monitor(max_iterations, time_limit, progress)
     h = problem.pack(_start_values(start, problem, model))
@@ -143,7 +146,9 @@ def _start_values(start: Any, problem: Any, model: Any) -> Floats:
     return values
 
 
-def _several_components(model: Any, problem: Any, tolerance: float, monitor: Monitor) -> Solution | None:
+def _several_components(
+    model: Any, problem: Any, tolerance: float, monitor: Monitor
+) -> Solution | None:
     """The solution by end components, where there are several; else None."""
     from mdpcloud.solve.classes import solve_components
 
@@ -185,10 +190,12 @@ def _failure(solution: Solution, outcome: Outcome, goal: Goal) -> str:
         size = max(abs(low), abs(high))
         reachable = f"about {1.1 * width / size:.1g}" if size > 0 else "unknown"
         return (
-            f"{outcome.status.value}: tolerance {goal.tolerance:g} asked, {reachable} can be reached; "
+            f"{outcome.status.value}: tolerance {goal.tolerance:g} asked, {reachable} can be "
+            "reached; "
             f"bounds [{low:.12g}, {high:.12g}]"
         )
     return (
-        f"{outcome.status.value} after {solution.iterations} iterations ({solution.elapsed:.3g} s): bounds "
+        f"{outcome.status.value} after {solution.iterations} iterations ({solution.elapsed:.3g} "
+        "s): bounds "
         f"{'of the right-hand side ' if goal.discount else ''}[{low:.12g}, {high:.12g}]"
     )

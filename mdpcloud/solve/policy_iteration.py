@@ -15,8 +15,8 @@ import numpy as np
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.certificate import certify, rounding_margin
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
-from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 from mdpcloud.solve.value_iteration import Sweeper
 
 __all__ = ["PolicyIteration"]

@@ -27,12 +27,14 @@ class _Result:
     Attributes
     ----------
     gains : (n,) array
-        Long-run average cost per unit of time from each state (reward, for a model given by rewards).
+        Long-run average cost per unit of time from each state (reward, for a model given by
+        rewards).
     bounds : (lower, upper)
         Certified, rounding included. Average cost: two numbers that hold from every state; under
         discounting, or where the gain depends on the state: two arrays (n,).
     values : (n,) array
-        Average cost: relative values, 0 at a likely state. Discounting: the expected discounted cost.
+        Average cost: relative values, 0 at a likely state. Discounting: the expected discounted
+        cost.
     policy : Policy
     status : Status
     iterations : int
@@ -99,8 +101,8 @@ class Evaluation(_Result):
     Attributes
     ----------
     measures : mapping
-        Name to certified (lower, upper) of the long-run average of each of the model's measures; arrays
-        (n,) where the gain depends on the state.
+        Name to certified (lower, upper) of the long-run average of each of the model's measures;
+        arrays (n,) where the gain depends on the state.
     """
 
     measures: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)

@@ -29,7 +29,7 @@ def value_bounds(
 def signed(
     model: Any, gains: Floats, bounds: tuple[Any, Any], values: Floats
 ) -> tuple[Floats, tuple[Any, Any], Floats]:
-    """Costs as they are; of a model given by rewards, everything negated and the bounds exchanged."""
+    """Costs as they are; for a model given by rewards all negated, the bounds exchanged."""
     if getattr(model, "sense", 1) == 1:
         return gains, bounds, values
     return -gains, (-bounds[1], -bounds[0]), -values

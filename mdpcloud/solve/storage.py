@@ -12,8 +12,8 @@ import numpy as np
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.criteria import AverageCost, Discounted
-from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.limits import Status
+from mdpcloud.solve.result import Evaluation, Solution
 
 __all__ = ["load_solution", "save"]
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.certificate import certify
-from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 
 __all__ = ["ValueIteration", "sweep_until"]
 
