@@ -85,7 +85,7 @@ def compare(
         rows=rows,
         cost_scale=compile_model(optimum.model).cost_scale,
         ties=ties,
-        solve={"tolerance": tolerance, "threads": threads, "caps": None if caps is None else list(caps)},
+        solve=settings.to_dict(),
         notes=tuple(getattr(system, "notes", ())),
         run=describe_run(started),
     )

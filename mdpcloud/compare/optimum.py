@@ -1,8 +1,8 @@
 """The optimum of a system: exact, or bracketed between two finite boxes.
 
-On a box the optimum without routing at the caps is an upper bound of the true optimum (it is a policy of
-the true system); the optimum of the model in which a full node takes jobs at their least possible cost is a
-lower bound. The box grows until both agree.
+On a box the optimum without routing at the caps is an upper bound of the true optimum (it is a
+policy of the true system); the optimum of the model in which a full node takes jobs at their least
+possible cost is a lower bound. The box grows until both agree.
 """
 
 from __future__ import annotations
@@ -38,6 +38,17 @@ class Settings:
     time_limit: float | None = None
     progress: Any = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for results."""
+        return {
+            "criterion": "average_cost",
+            "tolerance": self.tolerance,
+            "solver": getattr(self.solver, "name", self.solver),
+            "threads": self.threads,
+            "caps": None if self.caps is None else list(self.caps),
+            "time_limit": self.time_limit,
+        }
+
     def solve(self, model: Model, start: Any = None, share: float = 1.0) -> Solution:
         """Solve a model to a share of the tolerance; a partial result is returned, not raised."""
         return solve(
@@ -59,8 +70,8 @@ class Optimum:
     Attributes
     ----------
     cost, lower, upper : float
-        Cost/time; the bounds are certified. With hand-set caps they are those of the restricted problem,
-        whose optimum is an upper bound of the true one.
+        Cost/time; the bounds are certified. With hand-set caps they are those of the restricted
+        problem, whose optimum is an upper bound of the true one.
     status : str
         "converged", or why not.
     kind : {"exact", "restricted", "bracketed", "estimated"}
@@ -161,7 +172,9 @@ def _between(below: Solution, above: Solution, model: Model, caps: tuple[int, ..
 def _unfinished(found: Optimum, stopped: Solution | None) -> Optimum:
     from dataclasses import replace
 
-    return replace(found, status="too_many_states" if stopped is None else stopped.status.name.lower())
+    return replace(
+        found, status="too_many_states" if stopped is None else stopped.status.name.lower()
+    )
 
 
 def _grown(caps: tuple[int, ...], exact: Sequence[int | None]) -> tuple[int, ...]:

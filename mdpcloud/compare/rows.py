@@ -68,7 +68,11 @@ def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
     for value in named.values():
         if isinstance(value, str) and value not in known:
             near = difflib.get_close_matches(value, known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known) or 'none'}"
+            hint = (
+                f"; did you mean {near[0]!r}?"
+                if near
+                else f"; there are {', '.join(known) or 'none'}"
+            )
             raise InputError(f"policy {value!r} is unknown{hint}")
     return dict(named)
 
@@ -81,7 +85,9 @@ def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Setting
     InputError
         When a rule takes an action that is unknown or not allowed; the message names the state.
     """
-    heuristic = system.heuristic(what, ties) if isinstance(what, str) else Heuristic(name, rule=what)
+    heuristic = (
+        system.heuristic(what, ties) if isinstance(what, str) else Heuristic(name, rule=what)
+    )
     try:
         row = _evaluated(system, name, heuristic, settings)
     except InputError as error:
@@ -151,7 +157,9 @@ def _row(
 
 
 def _derived(system: Any, cost: Bounds, measures: dict[str, Bounds]) -> dict[str, Bounds]:
-    derived: dict[str, Bounds] = system.derived(cost, measures) if hasattr(system, "derived") else {}
+    derived: dict[str, Bounds] = (
+        system.derived(cost, measures) if hasattr(system, "derived") else {}
+    )
     return derived
 
 
@@ -159,14 +167,14 @@ def _states(caps: Sequence[int]) -> int:
     return math.prod(cap + 1 for cap in caps)
 
 
-# --- rules without a known box ------------------------------------------------------------------------
+# --- rules without a known box --------------------------------------------------------------------
 
 
 def _growing(system: Any, name: str, heuristic: Heuristic, settings: Settings) -> Row:
     """Evaluate a rule on growing boxes: exact on one that it never leaves, else with an error estimate.
 
-    Where the rule would leave the box, the job is paid for at its largest possible cost instead. The error
-    is estimated by the change from box to box.
+    Where the rule would leave the box, the job is paid for at its largest possible cost instead.
+    The error is estimated by the change from box to box.
     """
     caps = tuple(settings.caps or system.start_caps())
     before: float | None = None
@@ -180,14 +188,18 @@ def _growing(system: Any, name: str, heuristic: Heuristic, settings: Settings) -
         grown = _within_rooms(system, tuple(2 * cap + 2 for cap in caps))
         if change <= NEGLIGIBLE * abs(found.gain) or _states(grown) > LARGEST_ESTIMATE:
             note = "it leaves every finite box; its cost is estimated by doubling the box"
-            return _row(system, name, found, _noted(heuristic, note), "estimated", _finite(change, found))
+            return _row(
+                system, name, found, _noted(heuristic, note), "estimated", _finite(change, found)
+            )
         before, caps = found.gain, grown
 
 
 def _finite(change: float, found: Evaluation) -> float:
     if math.isfinite(change):
         return change
-    raise SolveError("the rule leaves every box that fits the memory; nothing can be said of its cost", found)
+    raise SolveError(
+        "the rule leaves every box that fits the memory; nothing can be said of its cost", found
+    )
 
 
 def _noted(heuristic: Heuristic, note: str) -> Heuristic:
@@ -202,7 +214,7 @@ def _within_rooms(system: Any, caps: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _stopped_at_caps(model: Any, caps: tuple[int, ...], rule: Any) -> tuple[Policy, bool]:
-    """The rule on a box, "node k at its cap" in the place of "node k" at the caps; whether that occurs."""
+    """The rule on a box, and whether it would leave it: there it pays "node k at its cap"."""
     problem: Any = compile_model(model)
     e, term = next((e, t) for e, t in enumerate(problem.terms) if t.decision)
     numbers = np.array(action_numbers(problem, term, rule))
@@ -212,7 +224,9 @@ def _stopped_at_caps(model: Any, caps: tuple[int, ...], rule: Any) -> tuple[Poli
         plain, full = f"node {k}", f"node {k} at its cap"
         if full not in term.actions:
             continue
-        at_cap = (numbers == term.actions.index(plain)) & ~allowed[term.actions.index(plain)] & active
+        at_cap = (
+            (numbers == term.actions.index(plain)) & ~allowed[term.actions.index(plain)] & active
+        )
         numbers[at_cap] = term.actions.index(full)
         leaves |= bool(at_cap.any())
     return policy_for(problem, {term.name: numbers}), leaves

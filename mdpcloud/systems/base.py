@@ -7,8 +7,8 @@ A system needs ``model(caps=None)`` only. What else it offers is used where it i
 ``heuristic(name, ties)``
     The `Heuristic` of that name.
 ``Truncation`` methods
-    ``exact_caps()``, ``start_caps()`` and ``model(caps, edge)`` let the comparison find the optimum on a
-    box that is exact or bracketed.
+    ``exact_caps()``, ``start_caps()`` and ``model(caps, edge)`` let the comparison find the optimum
+    on a box that is exact or bracketed.
 ``profit_rate``
     What is earned per unit of time before costs, for profit gaps.
 """
@@ -24,7 +24,7 @@ from mdpcloud.model.model import Model
 __all__ = ["Edge", "Heuristic", "Truncated"]
 
 Edge = Literal["closed", "lower", "upper"]
-"""At a cap: no more jobs are taken; they are at their least cost; they are at their largest cost."""
+"""At a cap no more jobs are taken, or they are at their least or at their largest cost."""
 
 
 @dataclass(frozen=True, eq=False)

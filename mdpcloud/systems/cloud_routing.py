@@ -1,16 +1,17 @@
 """Routing and outsourcing to parallel M/M/m+M nodes.
 
-Jobs arrive at rate lambda and go to one of n nodes, or outside at cost C each. Node k has m_k servers of
-rate mu_k, a queue, and deadlines of rate theta_k, to the beginning or to the end of service; it loses jobs
-at rate L_k(i), lets them go at rate D_k(i), and costs F_k L_k(i) + w_k i per unit of time. The optimality
-equation is
+Jobs arrive at rate lambda and go to one of n nodes, or outside at cost C each. Node k has m_k
+servers of rate mu_k, a queue, and deadlines of rate theta_k, to the beginning or to the end of
+service; it loses jobs at rate L_k(i), lets them go at rate D_k(i), and costs F_k L_k(i) + w_k i per
+unit of time. The optimality equation is
 
     g = sum_k [F_k L_k(i_k) + w_k i_k] + lambda min{ C, min_k [r_k + h(i + e_k) - h(i)] }
         + sum_k D_k(i_k) [h(i - e_k) - h(i)].
 
-Source: J. Nino-Mora, "Resource allocation and routing in parallel multi-server queues with abandonments
-for cloud profit maximization", Computers & Operations Research 103 (2019) 221-236. Fees, charges, holding
-costs, rooms and deadlines per node are extensions; the box is exact by `mdpcloud.indices.bounds`.
+Source: J. Nino-Mora, "Resource allocation and routing in parallel multi-server queues with
+abandonments for cloud profit maximization", Computers & Operations Research 103 (2019) 221-236.
+Fees, charges, holding costs, rooms and deadlines per node are extensions; the box is exact by
+`mdpcloud.indices.bounds`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
@@ -107,7 +108,7 @@ class CloudRouting:
     outside_cost: Annotated[float, Gt(0), Unit("cost")]
     deadline: Literal["begin_service", "end_service"] = "begin_service"
 
-    policy_names = (
+    policy_names: ClassVar[tuple[str, ...]] = (
         "bernoulli_split",
         "individually_optimal",
         "policy_improvement",
@@ -121,11 +122,20 @@ class CloudRouting:
             unbounded = node.abandonment_rate == 0 and node.room is None and node.holding_cost == 0
             if unbounded and self.arrival_rate >= capacity:
                 raise InputError(
-                    f"nodes[{k}] has abandonment_rate 0, no room limit and no holding_cost, and the load is "
-                    f"{self.arrival_rate / capacity:.4g}: waiting there costs nothing, so outsourcing does not "
-                    "bound its queue and there is no stationary regime; give it an abandonment_rate > 0, a "
+                    f"nodes[{k}] has abandonment_rate 0, no room limit and no holding_cost, and "
+                    "the load is "
+                    f"{self.arrival_rate / capacity:.4g}: waiting there costs nothing, so "
+                    "outsourcing does not "
+                    "bound its queue and there is no stationary regime; give it an "
+                    "abandonment_rate > 0, a "
                     "room or a holding_cost"
                 )
+
+    @classmethod
+    def example(cls) -> Self:
+        """Three pools of equal capacity at load 1, after the base instances of the source."""
+        nodes = (Node(2, 10.0, 0.3), Node(5, 4.0, 0.3), Node(10, 2.0, 0.3))
+        return cls(nodes, arrival_rate=60.0, outside_cost=0.25)
 
     @cached_property
     def _theory(self) -> tuple[theory.Node, ...]:
@@ -154,20 +164,25 @@ class CloudRouting:
     @property
     def notes(self) -> tuple[str, ...]:
         """Where the theory of the index rules fails, and which nodes never refuse."""
-        found = [f"nodes[{k}]: {note}" for k, n in enumerate(self._theory) if (note := condition_note(n))]
+        found = [
+            f"nodes[{k}]: {note}" for k, n in enumerate(self._theory) if (note := condition_note(n))
+        ]
         for k, cap in enumerate(self.exact_caps()):
             if cap is None:
                 found.append(
-                    f"nodes[{k}]: outsourcing costs {self.outside_cost:g}, no less than a job can cost there "
-                    f"({self.nodes[k].routing_charge + upper_bound(self._theory[k]):g}), so the node never "
-                    "refuses: its room is unlimited and the optimum is bracketed between two finite boxes"
+                    f"nodes[{k}]: outsourcing costs {self.outside_cost:g}, no less than a job can "
+                    "cost there "
+                    f"({self.nodes[k].routing_charge + upper_bound(self._theory[k]):g}), so the "
+                    "node never "
+                    "refuses: its room is unlimited and the optimum is bracketed between two "
+                    "finite boxes"
                 )
         return tuple(found)
 
-    # --- the model ------------------------------------------------------------------------------------
+    # --- the model --------------------------------------------------------------------------------
 
     def exact_caps(self) -> tuple[int | None, ...]:
-        """Per node the number of jobs beyond which the optimum never goes; None if there is none."""
+        """Per node the number of jobs beyond which the optimum never goes; None if unlimited."""
         critical = critical_cost(self._theory, self.outside_cost, self._charges)
         return tuple(
             exact_cap(node, critical, charge)
@@ -177,9 +192,11 @@ class CloudRouting:
     def start_caps(self) -> tuple[int, ...]:
         """Caps of a first box: a little beyond the thresholds of the index rules."""
         caps = []
-        thresholds = [self._threshold_limits(name) for name in ("policy_improvement", "restless_bandit")]
+        thresholds = [
+            self._threshold_limits(name) for name in ("policy_improvement", "restless_bandit")
+        ]
         for k, (node, exact) in enumerate(zip(self.nodes, self.exact_caps(), strict=True)):
-            known = [t[k] for t in thresholds if t[k] is not None]
+            known = [limit for t in thresholds if (limit := t[k]) is not None]
             cap = MARGIN + max([*known, node.servers]) if known else 2 * node.servers + MARGIN
             caps.append(cap if exact is None else min(cap, exact))
         return tuple(caps)
@@ -192,9 +209,9 @@ class CloudRouting:
         caps : sequence of int, optional
             One per node; at its cap (or its room) a node takes no job.
         edge : {"closed", "lower", "upper"}
-            With "lower" a node at its cap, short of its room, takes jobs at their least possible cost
-            r + v(cap) and stays there, so that the optimum is a lower bound of the true one; with "upper"
-            at their largest cost r + U.
+            With "lower" a node at its cap, short of its room, takes jobs at their least possible
+            cost r + v(cap) and stays there, so that the optimum is a lower bound of the true one;
+            with "upper" at their largest cost r + U.
 
         Raises
         ------
@@ -217,12 +234,15 @@ class CloudRouting:
             for k, cap in enumerate(exact):
                 if cap is None:
                     raise InputError(
-                        f"nodes[{k}] never refuses a job at outside_cost {self.outside_cost:g}, so there is no "
+                        f"nodes[{k}] never refuses a job at outside_cost {self.outside_cost:g}, so "
+                        "there is no "
                         "exact box; give caps, or use compare, which brackets the optimum"
                     )
             return tuple(cap for cap in exact if cap is not None)
         if len(caps) != len(self.nodes):
-            raise InputError(f"caps has {len(caps)} numbers for {len(self.nodes)} nodes; one each is needed")
+            raise InputError(
+                f"caps has {len(caps)} numbers for {len(self.nodes)} nodes; one each is needed"
+            )
         return tuple(
             int(cap) if node.room is None else min(int(cap), node.room)
             for cap, node in zip(caps, self.nodes, strict=True)
@@ -231,7 +251,8 @@ class CloudRouting:
     def _routes(self, caps: tuple[int, ...], edge: Edge) -> list[Action]:
         routes = [Action("outside", cost=self.outside_cost)]
         routes += [
-            Action(f"node {k}", step(node={k: +1}), cost=charge) for k, charge in enumerate(self._charges)
+            Action(f"node {k}", step(node={k: +1}), cost=charge)
+            for k, charge in enumerate(self._charges)
         ]
         if edge == "closed":
             return routes
@@ -240,7 +261,9 @@ class CloudRouting:
                 continue
             least = float(lower_bound(node, cap)) if edge == "lower" else upper_bound(node)
             if np.isfinite(least):
-                full = Action(f"node {k} at its cap", cost=self._charges[k] + least, allowed=_is_at(k, cap))
+                full = Action(
+                    f"node {k} at its cap", cost=self._charges[k] + least, allowed=_is_at(k, cap)
+                )
                 routes.append(full)
         return routes
 
@@ -259,8 +282,10 @@ class CloudRouting:
             measures[f"utilisation[{k}]"] = _at(k, node_utilisation(node.servers))
         return measures
 
-    def derived(self, cost: tuple[float, float], measures: dict[str, tuple[float, float]]) -> dict[str, Any]:
-        """Probabilities per job and the profit rate, from a cost and measures (bounds in, bounds out)."""
+    def derived(
+        self, cost: tuple[float, float], measures: dict[str, tuple[float, float]]
+    ) -> dict[str, Any]:
+        """Probabilities per job and the profit rate, as bounds, from bounds of cost and measures."""
         found = {}
         for kind in ("abandonment", "outsourcing"):
             if f"{kind}_rate" in measures:
@@ -268,7 +293,7 @@ class CloudRouting:
                 found[f"{kind}_probability"] = (low / self.arrival_rate, high / self.arrival_rate)
         return {**found, "profit_rate": (self.profit_rate - cost[1], self.profit_rate - cost[0])}
 
-    # --- policies -------------------------------------------------------------------------------------
+    # --- policies ---------------------------------------------------------------------------------
 
     @cached_property
     def split(self) -> BernoulliSplit:
@@ -292,14 +317,18 @@ class CloudRouting:
             Which of several nodes of equal index takes the job.
         """
         if name not in self.policy_names:
-            raise InputError(f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}")
+            raise InputError(
+                f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}"
+            )
         order = tie_order(ties, [node.service_rate for node in self.nodes])
         if name == "bernoulli_split":
             return self._split_heuristic()
         tables = self._index_tables(name)
         limits = self._threshold_limits(name)
         charged = [np.asarray(t) + r for t, r in zip(tables, self._charges, strict=True)]
-        finite = None if any(c is None for c in limits) else tuple(c for c in limits if c is not None)
+        finite = (
+            None if any(c is None for c in limits) else tuple(c for c in limits if c is not None)
+        )
         return Heuristic(
             name,
             rule=index_rule(charged, self.outside_cost, order),
@@ -392,7 +421,9 @@ def node_utilisation(servers: int) -> Callable[[Any], Any]:
 
 def _split_measures(k: int, node: theory.Node, rate: float) -> tuple[dict[str, float], float]:
     """Long-run averages of a node under its Poisson stream, and its rate of blocked jobs."""
-    in_service = node.service_rate + (node.abandonment_rate if node.deadline == "end_service" else 0.0)
+    in_service = node.service_rate + (
+        node.abandonment_rate if node.deadline == "end_service" else 0.0
+    )
     busy = queue = blocked = 0.0
     if rate > 0:
         law = node_law(node.servers, in_service, node.abandonment_rate, rate, node.room)
