@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -13,15 +10,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.engine import kernels
+from mdpcloud.engine import fused, kernels
 from mdpcloud.engine.indexed import IndexedLayout, enumerate_states
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
 from mdpcloud.engine.listing import list_rows, open_actions
 from mdpcloud.engine.memory import check_memory
-from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo
+from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
 from mdpcloud.engine.program import NONE, Program, ProgramBuilder
 from mdpcloud.engine.rows import Matrix, Rows, RowsProblem
 from mdpcloud.engine.terms import Grid, Term, choose_terms, evaluate_field, evaluate_terms
+from mdpcloud.engine.threads import in_parallel
+from mdpcloud.engine.vector_kernels import FAR
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -30,12 +29,10 @@ __all__ = ["CompiledProblem", "Form", "compile_events"]
 
 Form = Literal["lattice", "indexed"]
 Array = NDArray[Any]
-LEAST_FILL = 0.4  # part of its box that a region must fill for the lattice form to be the faster one
-SAFETY = 1.05  # uniformisation rate over the largest total rate: above 1, or periodic chains never settle
+LEAST_FILL = 0.4  # part of its box that a region must fill for the lattice form to be faster
+SAFETY = 1.05  # over the largest total rate: above 1, or periodic chains never settle
 LOST = 1e200  # a right-hand side beyond this has met the value of a forbidden action
-
-_one_parallel_kernel = threading.Lock()  # numba's workqueue layer aborts when entered twice
-_process = os.getpid()
+NO_CHOICE = np.zeros((0, 0), dtype=np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +45,7 @@ class CompiledProblem:
     program : Program
     terms : tuple of TermInfo
     rate_bound, cost_scale : float
-    choice : int8 array (multi-action terms, cells), or None
+    choice : integer array (multi-action terms, cells), or None
         Fixed actions; None minimises.
     threads : int
     """
@@ -75,7 +72,7 @@ class CompiledProblem:
 
     def pack(self, values: Floats) -> Floats:
         """States' values as a work array; under fixed actions the cells outside hold 0."""
-        return np.asarray(self.layout.pack(values, kernels.FAR if self.choice is None else 0.0))
+        return np.asarray(self.layout.pack(values, FAR if self.choice is None else 0.0))
 
     def unpack(self, work: Floats) -> Floats:
         """Values of the states from a work array."""
@@ -101,30 +98,53 @@ class CompiledProblem:
         recentre: bool = False,
         keep: float = 1.0,
     ) -> tuple[int, float, float, bool]:
-        """Up to ``count`` sweeps in one dispatch; (done, low, high, whether the result is in ``out``).
+        """Up to ``count`` sweeps in one call; (done, low, high, whether the result is in ``out``).
 
-        A sweep computes ``keep * h + step * (v - shift)``. It ends early when high - low <= target; with
-        ``recentre`` the middle of the bounds is the next shift.
+        A sweep computes ``keep * h + step * (v - shift)``. It ends early when high - low <= target;
+        with ``recentre`` the middle of the bounds is the next shift.
         """
         arguments = (
-            h, out, self.program, self.layout.targets, self.choice, count,
-            float(keep), float(step), float(shift), float(discount), float(target), recentre,
-        )  # fmt: skip
-        if self.threads == 1:
-            done, low, high, in_out = kernels.sweeps(*arguments)
+            *(
+                h,
+                out,
+                self.program,
+                self.layout.targets,
+                self._fixed,
+                count,
+                float(keep),
+                float(step),
+            ),
+            *(float(shift), float(discount), float(target), recentre),
+        )
+        if self._sweeps is None:
+            done, low, high = kernels.sweeps(*arguments)
+        elif self.threads == 1:
+            done, low, high = self._sweeps.sweeps(*arguments)
         else:
-            done, low, high, in_out = _in_parallel(self.threads, arguments)
+            done, low, high = in_parallel(self._sweeps.sweeps_parallel, self.threads, *arguments)
         if not abs(high) < LOST:
             raise SolveError(
-                "a sweep met a forbidden action: some policy or start leaves the state space, or the "
-                "values grew beyond 1e200"
+                "a sweep met a forbidden action: some policy or start leaves the state space, or "
+                "the values grew beyond 1e200"
             )
-        return int(done), float(low), float(high), bool(in_out)
+        return int(done), float(low), float(high), done % 2 == 1
+
+    @property
+    def _fixed(self) -> Array:
+        return NO_CHOICE if self.choice is None else self.choice
+
+    @cached_property
+    def _sweeps(self) -> Any:
+        """The sweeps compiled for this structure; None where that does not pay."""
+        if not fused.pays(self.program, self.n):
+            return None
+        indexed = len(self.layout.targets) > 0
+        return fused.load_sweeps(fused.write(self.program, indexed, self.choice is not None))
 
     def certify(self, h: Floats, *, discount: float = 0.0) -> tuple[float, float]:
         """Rigorous bounds of the right-hand side over all states; see `kernels.certify`."""
         low, high, finite = kernels.certify(
-            h, self.program, self.layout.targets, self.choice, float(discount)
+            h, self.program, self.layout.targets, self._fixed, float(discount)
         )
         if not finite or not abs(high) < LOST:
             raise SolveError("a value or right-hand side is not finite; nothing can be certified")
@@ -132,9 +152,10 @@ class CompiledProblem:
 
     def greedy(self, h: Floats, margin: float) -> Choice:
         """Per term and state the first action within ``margin`` of the best; see the protocol."""
-        cells = np.full((self.multi.size, self.layout.cells), -1, dtype=np.int8)
+        dtype = choice_dtype(self.terms)
+        cells = np.full((self.multi.size, self.layout.cells), -1, dtype=dtype)
         kernels.greedy(h, self.program, self.layout.targets, cells, float(margin))
-        choice = np.where(self._active, np.int8(0), np.int8(-1))
+        choice = np.where(self._active, 0, -1).astype(dtype)
         for row, term in enumerate(self.multi):
             choice[term] = self.layout.unpack(cells[row])
         return choice
@@ -221,8 +242,9 @@ class CompiledProblem:
         return np.asarray(self.layout.spread(evaluate_field(value, self.grid, owner)))
 
     def _pack_choice(self, choice: Choice) -> Array:
-        rows = [self.layout.pack(choice[term], -1, np.int8) for term in self.multi]
-        return np.array(rows, dtype=np.int8).reshape(len(rows), self.layout.cells)
+        dtype = choice_dtype(self.terms)
+        rows = [self.layout.pack(choice[term], -1, dtype) for term in self.multi]
+        return np.array(rows, dtype=dtype).reshape(len(rows), self.layout.cells)
 
     @cached_property
     def _place(self) -> tuple[Array, Array, Array]:
@@ -232,9 +254,12 @@ class CompiledProblem:
         return cells, block, cells - self.program.base[block]
 
     def field_values(self, number: int) -> Floats:
+        """A field of the program, as one number per state."""
         _, block, place = self._place
         start = self.program.start[number, block]
-        return np.asarray(self.program.data[start + place if self.program.vector[number] else start])
+        return np.asarray(
+            self.program.data[start + place if self.program.vector[number] else start]
+        )
 
     @cached_property
     def _active(self) -> Array:
@@ -242,39 +267,20 @@ class CompiledProblem:
         return np.array([self.field_values(f) > 0 for f in self.program.term_rate])
 
     def target_states(self, move: int) -> Array:
+        """State number of the target of a move in every state, -1 where it leaves the space."""
         cells, _, _ = self._place
         there = cells + self.program.offset[move]
-        if self.layout.targets is not None:
+        if len(self.layout.targets):
             there = self.layout.targets[move]
         return np.asarray(self.layout.rank_of_cell()[there])
 
     def rows(self) -> Rows:
-        """Everything as explicit rows: one per state, term and allowed action with a positive rate."""
+        """Explicit rows: one per state, term and allowed action with a positive rate."""
         return self._rows
 
     @cached_property
     def _rows(self) -> Rows:
         return list_rows(self)
-
-
-def _in_parallel(threads: int, arguments: tuple[Any, ...]) -> Any:
-    import numba
-
-    if os.getpid() != _process:
-        raise SolveError(
-            "threads > 1 cannot run in a forked process (numba's threads do not survive a fork); use threads=1 "
-            "there, or start workers with spawn or loky"
-        )
-    available = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    if threads > available:
-        raise InputError(f"threads is {threads}; this machine offers {available}")
-    with _one_parallel_kernel:
-        before = numba.get_num_threads()
-        numba.set_num_threads(threads)
-        try:
-            return kernels.sweeps_parallel(*arguments)
-        finally:
-            numba.set_num_threads(before)
 
 
 def compile_events(model: Model, form: Form | None = None, threads: int = 1) -> CompiledProblem:
@@ -283,8 +289,8 @@ def compile_events(model: Model, form: Form | None = None, threads: int = 1) -> 
     Raises
     ------
     InputError
-        When the model is not consistent (see `mdpcloud.engine.terms`), has a state in which an event has no
-        allowed action, or is too large for the memory.
+        When the model is not consistent (see `mdpcloud.engine.terms`), has a state in which an
+        event has no allowed action, or is too large for the memory.
     """
     if isinstance(model.space, Lattice):
         check_memory(model.space)
@@ -319,7 +325,7 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
     grid = layout.grid
     masks = choose_terms(terms, layout.leaves, grid)
     builder = ProgramBuilder(layout)
-    costs = _merge([evaluate_field(c, grid, "cost rate") for c in model.cost_rate])
+    costs = layout.merge([evaluate_field(c, grid, "cost rate") for c in model.cost_rate])
     for cost in costs:
         builder.add_cost(cost)
     for term in terms:
@@ -327,7 +333,7 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
             for move in choice.moves:
                 builder.add_move(move.weight, layout.offset(move))
             barred = np.array(False) if choice.allowed is None else ~choice.allowed
-            builder.end_action(np.where(barred, kernels.FAR, choice.cost) if barred.any() else choice.cost)
+            builder.end_action(np.where(barred, FAR, choice.cost) if barred.any() else choice.cost)
         builder.end_term(term.rate)
     infos = tuple(
         TermInfo(t.name, tuple(c.name for c in t.choices), _is_decision(t, m, grid))
@@ -337,18 +343,10 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
         layout,
         builder.build(),
         infos,
-        rate_bound=_rate_bound(terms, masks, grid),
+        rate_bound=_rate_bound(terms, grid),
         cost_scale=_cost_scale(costs, terms, masks, grid),
         threads=threads,
     )
-
-
-def _merge(costs: Sequence[Array]) -> list[Array]:
-    """Sum the parts of a cost rate that have the same shape, so that each axis set has one table."""
-    merged: dict[tuple[int, ...], Array] = {}
-    for cost in costs:
-        merged[cost.shape] = merged[cost.shape] + cost if cost.shape in merged else cost
-    return list(merged.values())
 
 
 def _is_decision(term: Term, masks: list[Array], grid: Grid) -> bool:
@@ -366,18 +364,19 @@ def _largest(total: Array, grid: Grid) -> float:
     return float(np.broadcast_to(total, grid.shape)[grid.inside].max())
 
 
-def _rate_bound(terms: list[Term], masks: list[list[Array]], grid: Grid) -> float:
+def _rate_bound(terms: list[Term], grid: Grid) -> float:
     total: Array = np.zeros(())
-    for term, allowed in zip(terms, masks, strict=True):
+    for term in terms:
         most: Array = np.zeros(())
-        for choice, mask in zip(term.choices, allowed, strict=True):
-            weight = sum((move.weight for move in choice.moves), np.zeros(()))
-            most = np.maximum(most, weight if mask.all() else np.where(mask, weight, 0.0))
+        for choice in term.choices:
+            most = np.maximum(most, sum((move.weight for move in choice.moves), np.zeros(())))
         total = total + term.rate * most
     return SAFETY * _largest(total, grid) or 1.0
 
 
-def _cost_scale(costs: list[Array], terms: list[Term], masks: list[list[Array]], grid: Grid) -> float:
+def _cost_scale(
+    costs: list[Array], terms: list[Term], masks: list[list[Array]], grid: Grid
+) -> float:
     total = sum((np.abs(cost) for cost in costs), np.zeros(()))
     for term, allowed in zip(terms, masks, strict=True):
         most: Array = np.zeros(())

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.engine.lattice import FAR
 from mdpcloud.engine.terms import Grid, Term, Transition, evaluate_terms
+from mdpcloud.engine.vector_kernels import FAR
 from mdpcloud.errors import InputError
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Axes, Lattice, Reachable
@@ -92,8 +92,7 @@ def _reach(model: Model, space: Reachable) -> Grid:
         if known.size > space.max_states:
             raise InputError(
                 f"more than {space.max_states} states can be reached; bound the coordinates by "
-                "conditions, "
-                "or raise max_states"
+                "conditions, or raise max_states"
             )
         frontier = codec.decode(keys)
     return grid_of_states(space.axes, codec.decode(known))
@@ -109,7 +108,7 @@ def _widen(codec: Codec, known: Array, found: list[Array]) -> tuple[Codec, Array
 
 
 def _targets_of(terms: list[Term], grid: Grid) -> list[Array]:
-    """States that an allowed action with positive rate reaches; none with a coordinate below 0."""
+    """States that allowed actions with positive rate reach, but for coordinates below 0."""
     parts: list[list[Array]] = [[column[:0]] for column in grid.columns]
     for term in terms:
         for choice in term.choices:
@@ -141,9 +140,8 @@ class IndexedLayout:
         self.cells = self.n + 1
         self.base = np.arange(0, self.n, BLOCK, dtype=np.int64)
         self.size = np.minimum(BLOCK, self.n - self.base)
-        self.run = np.arange(self.base.size + 1, dtype=np.int64)
-        self.run_first = np.zeros(self.base.size, dtype=np.int64)
-        self.run_last = self.size.copy()
+        self.inside = np.ones(BLOCK, dtype=np.int8)
+        self.mask = np.zeros_like(self.base)
         self.targets = np.empty((moves, self.n), dtype=np.int32)
         self._codec = Codec([int(c.max()) for c in grid.columns])
         self._keys = self._codec.encode(grid.columns)
@@ -154,6 +152,10 @@ class IndexedLayout:
         if array.ndim == 0:
             return array.reshape(1), np.zeros(self.base.size, dtype=np.int64), False
         return np.ascontiguousarray(array, dtype=np.float64), self.base, True
+
+    def merge(self, arrays: Sequence[Array]) -> list[Array]:
+        """The sum of some arrays, in a list."""
+        return [np.asarray(sum(arrays, np.zeros(())))]
 
     def target(self, move: Transition) -> Array:
         """State number of the target of a move, ``n`` where it leaves the space."""
@@ -166,7 +168,7 @@ class IndexedLayout:
             outside |= (column < 0) | (column > top)
         keys = self._codec.encode([np.where(outside, 0, c) for c in columns])
         place = np.minimum(np.searchsorted(self._keys, keys), self.n - 1)
-        return np.asarray(np.where(outside | (self._keys[place] != keys), self.n, place))
+        return np.where(outside | (self._keys[place] != keys), self.n, place)
 
     def offset(self, move: Transition) -> int:
         """Store the target column of the next move."""
@@ -176,7 +178,7 @@ class IndexedLayout:
 
     def leaves(self, move: Transition) -> Array:
         """Where a move leaves the space."""
-        return self.target(move) == self.n
+        return np.asarray(self.target(move) == self.n)
 
     def pack(self, values: Array, fill: float = FAR, dtype: Any = np.float64) -> Array:
         """States' values with the extra cell, which holds fill."""

@@ -1,11 +1,13 @@
 """The one way in which this package compiles functions with numba.
 
-Compiled kernels are cached on disk. Numba's own key is the file of the compiled function alone, so a
-change in a function that it calls from another file would go unnoticed and stale code would run. Here
-every kernel lives in a file named ``kernels.py`` (or ``*_kernels.py``), kernels call functions of such files
-only, and the cache folder is named after a hash of all of them: any edit leads to a new folder.
+Compiled kernels are cached on disk. Numba's own key is the file of the compiled function alone, so
+a change in a function that it calls from another file would go unnoticed and stale code would run.
+Here every kernel lives in a file named ``kernels.py`` (or ``*_kernels.py``), kernels call functions
+of such files only, and the cache folder is named after a hash of all of them: any edit leads to a
+new folder.
 
-``numba.config.CACHE_DIR`` belongs to the whole process; it is set only while a kernel of ours is decorated.
+``numba.config.CACHE_DIR`` belongs to the whole process; it is set only while a kernel of ours is
+decorated.
 """
 
 from __future__ import annotations
@@ -16,13 +18,11 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 
 __all__ = ["cache_folder", "kernel", "kernels_are_cached", "source_hash"]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
@@ -38,10 +38,14 @@ def source_hash() -> str:
 
 @cache
 def cache_folder() -> Path:
-    """Folder of the compiled kernels: ``MDPCLOUD_CACHE``, else the user's cache, else a temporary one."""
+    """Folder of compiled kernels: in ``MDPCLOUD_CACHE``, the user's cache or a temporary one."""
     chosen = os.environ.get("MDPCLOUD_CACHE")
     user = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    for root in (chosen, os.path.join(user, "mdpcloud"), os.path.join(tempfile.gettempdir(), "mdpcloud")):
+    for root in (
+        chosen,
+        os.path.join(user, "mdpcloud"),
+        os.path.join(tempfile.gettempdir(), "mdpcloud"),
+    ):
         if root:
             folder = Path(root) / f"kernels-{source_hash()}"
             try:
@@ -58,8 +62,12 @@ def kernels_are_cached() -> bool:
     return any(cache_folder().rglob("*.nbi"))
 
 
-def kernel(**options: Any) -> Callable[[F], F]:
+def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function in nopython mode, without the GIL, cached under `cache_folder`.
+
+    One whose name begins with an underscore is called by other kernels only: it has no entry from
+    Python, which saves half the time of compilation, and becomes part of its callers, which saves
+    the counting of references to its arguments.
 
     Parameters
     ----------
@@ -67,13 +75,20 @@ def kernel(**options: Any) -> Callable[[F], F]:
         Passed to `numba.njit`, such as ``fastmath`` or ``parallel``.
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: Callable[..., Any]) -> Any:
+        inner = function.__name__.startswith("_")
+        settings: dict[str, Any] = {
+            "nogil": True,
+            "cache": True,
+            "no_cfunc_wrapper": True,
+            "no_cpython_wrapper": inner,
+            "forceinline": inner,
+        }
         before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
         numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
         try:
-            compiled: F = numba.njit(nogil=True, cache=True, **options)(function)
+            return numba.njit(**settings, **options)(function)
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
-        return compiled
 
     return decorate

@@ -1,8 +1,8 @@
 """Lattice form: a box of cells with a halo, swept slab by slab, without a single stored target.
 
-A slab is a run of trailing axes, some thousand cells that stay in the first-level cache. Each axis has a
-halo as wide as the longest step, so a move is a constant offset in the flat array. Long slabs are cut into
-pieces. Cells outside the box or the region hold FAR and are in no run.
+A slab is a run of trailing axes, some thousand cells. Each axis has a halo as wide as the longest
+step, so a move is a constant offset in the flat array. Long slabs are cut into pieces. Cells
+outside the box or the region hold FAR.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.engine.terms import Grid, Transition
+from mdpcloud.engine.vector_kernels import FAR
 from mdpcloud.errors import InputError
 from mdpcloud.model.space import Lattice
 
-__all__ = ["FAR", "LatticeLayout", "lattice_grid"]
+__all__ = ["LatticeLayout", "lattice_grid"]
 
-FAR = 1e300
-SHORTEST_SLAB = 1024  # cells; shorter slabs pay more for slicing than for arithmetic
-LONGEST_BLOCK = 4096  # cells; four working arrays of this size fit the second-level cache
+SHORTEST_SLAB = 512  # cells; shorter slabs pay more for their beginning than for arithmetic
+LONGEST_BLOCK = 8192  # cells; a bound, so that threads find enough blocks
 
 Array = NDArray[Any]
 
@@ -39,7 +39,9 @@ def lattice_grid(space: Lattice) -> Grid:
 
 
 class LatticeLayout:
-    """Cells, blocks and runs of a box with halo.
+    """Cells and blocks of a box with halo.
+
+    The halo behind a row of cells is also the halo before the next row.
 
     Parameters
     ----------
@@ -48,82 +50,88 @@ class LatticeLayout:
         The displacements of all moves; they set the halo.
     """
 
-    targets = None
+    targets = np.zeros((0, 0), dtype=np.int32)
 
     def __init__(self, grid: Grid, shifts: Sequence[Sequence[int]]) -> None:
         self.grid = grid
         self.shape = grid.shape
         steps = np.array(list(shifts), dtype=np.int64).reshape(-1, len(grid.shape))
-        self.below = np.maximum(0, -steps.min(axis=0, initial=0)).astype(int)
-        self.above = np.maximum(0, steps.max(axis=0, initial=0)).astype(int)
-        self.padded = tuple(
-            int(n + a + b) for n, a, b in zip(self.shape, self.below, self.above, strict=True)
-        )
+        halo = np.abs(steps).max(axis=0, initial=0)
+        self.padded = tuple(int(n + k) for n, k in zip(self.shape, halo, strict=True))
         self.strides = np.array([math.prod(self.padded[i + 1 :]) for i in range(len(self.padded))])
-        self.cells = math.prod(self.padded)
+        self.front = int(-(steps @ self.strides).min(initial=0))
+        self.cells = self.front + math.prod(self.padded)
         self.n = int(grid.inside.sum()) if grid.inside is not None else math.prod(self.shape)
         self._cut_blocks()
-        self._find_runs()
 
-    def _span(self, axis: int) -> tuple[int, int]:
-        """First inside cell of a slab of the axes from ``axis`` on, and cells to its last one."""
-        inner = self.strides[axis:]
-        first = int((self.below[axis:] * inner).sum())
+    def _span(self, axis: int) -> int:
+        """Cells from the first to the last inside cell of a slab of the axes from ``axis`` on."""
         extent = np.array(self.shape[axis:]) - 1
-        return first, int((extent * inner).sum()) + 1
+        return int((extent * self.strides[axis:]).sum()) + 1
 
     def _cut_blocks(self) -> None:
         axis = len(self.shape) - 1
-        while axis > 0 and self._span(axis)[1] < SHORTEST_SLAB:
+        while axis > 0 and self._span(axis) < SHORTEST_SLAB:
             axis -= 1
-        self.axis = axis
-        self.first, self.span = self._span(axis)
+        self.axis, self.span = axis, self._span(axis)
         outer = np.ogrid[tuple(slice(0, n) for n in self.shape[:axis])] if axis else []
         origin: Array = np.zeros(self.shape[:axis], dtype=np.int64)
-        for place, below, stride in zip(outer, self.below, self.strides, strict=False):
-            origin = origin + (place + below) * stride
-        pieces = -(-self.span // LONGEST_BLOCK)
-        length = -(-self.span // pieces)
-        self.pieces = np.arange(pieces, dtype=np.int64) * length
-        self.base = (origin.reshape(-1, 1) + self.first + self.pieces).ravel()
-        self.size = np.tile(np.minimum(length, self.span - self.pieces), origin.size)
+        for place, stride in zip(outer, self.strides, strict=False):
+            origin = origin + place * stride
+        self._slabs = origin.size
+        count = -(-self.span // LONGEST_BLOCK)
+        length = -(-self.span // count)
+        pieces = np.arange(count, dtype=np.int64) * length
+        self._slab = np.repeat(np.arange(self._slabs), count)
+        self._piece = np.tile(pieces, self._slabs)
+        self.base = np.repeat(self.front + origin.ravel(), count) + self._piece
+        self.size = np.minimum(length, self.span - self._piece)
+        self._trim()
+        inside = self.grid.inside
+        if inside is None:
+            inside = np.ones((1,) * axis + self.shape[axis:], dtype=bool)
+        numbers, self.mask, _ = self.cut(inside)
+        self.inside = numbers.astype(np.int8)
 
-    def _find_runs(self) -> None:
-        inside = np.zeros(self.cells + 1, dtype=np.int8)
-        self.box(inside[:-1])[...] = 1 if self.grid.inside is None else self.grid.inside
-        edges = np.diff(inside, prepend=0)
-        starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-        run = np.searchsorted(starts, self.base, side="right") - 1
-        split = self.base[(run >= 0) & (self.base > starts[run]) & (self.base < ends[run])]
-        starts, ends = np.sort(np.append(starts, split)), np.sort(np.append(ends, split))
-        block = np.searchsorted(self.base, starts, side="right") - 1
-        self.run = np.searchsorted(block, np.arange(self.base.size + 1)).astype(np.int64)
-        self.run_first = (starts - self.base[block]).astype(np.int64)
-        self.run_last = (ends - self.base[block]).astype(np.int64)
+    def _trim(self) -> None:
+        """Let blocks begin and end with cells of the space, and drop those without any."""
+        cells = np.zeros(self.cells, dtype=bool)
+        self.box(cells)[...] = True if self.grid.inside is None else self.grid.inside
+        places = np.flatnonzero(cells)
+        first = np.searchsorted(places, self.base)
+        last = np.searchsorted(places, self.base + self.size)
+        used = last > first
+        base = places[first[used]]
+        self._slab = self._slab[used]
+        self._piece = self._piece[used] + base - self.base[used]
+        self.base, self.size = base, places[last[used] - 1] + 1 - base
 
     def box(self, cells: Array) -> Array:
         """The box inside a flat array of cells, as a view of the lattice's shape."""
-        inner = tuple(slice(b, b + n) for b, n in zip(self.below, self.shape, strict=True))
-        return cells.reshape(self.padded)[inner]
+        return cells[self.front :].reshape(self.padded)[tuple(slice(0, n) for n in self.shape)]
 
     def cut(self, array: Array) -> tuple[Array, Array, bool]:
-        """An array over the states as stored numbers, their start per block, and whether per cell."""
+        """An array over the states as numbers, their start per block, and whether per cell."""
         compact = array.reshape((1,) * len(self.shape)) if array.ndim == 0 else array
         outer = compact.shape[: self.axis]
         place = np.broadcast_to(np.arange(math.prod(outer)).reshape(outer), self.shape[: self.axis])
-        place = np.repeat(place.ravel(), self.pieces.size)
+        place = place.ravel()[self._slab]
         if all(n == 1 for n in compact.shape[self.axis :]):
             return np.array(compact, dtype=np.float64).ravel(), place, False
-        inner = self.padded[self.axis :]
-        expanded = np.zeros((math.prod(outer), *inner))
-        window = tuple(
-            slice(b, b + n)
-            for b, n in zip(self.below[self.axis :], self.shape[self.axis :], strict=True)
-        )
+        expanded = np.zeros((math.prod(outer), *self.padded[self.axis :]))
+        window = tuple(slice(0, n) for n in self.shape[self.axis :])
         expanded[(slice(None), *window)] = compact.reshape(-1, *compact.shape[self.axis :])
-        rows = expanded.reshape(math.prod(outer), -1)[:, self.first : self.first + self.span]
-        start = place * self.span + np.tile(self.pieces, place.size // self.pieces.size)
-        return np.ascontiguousarray(rows).ravel(), start, True
+        rows = expanded.reshape(math.prod(outer), -1)[:, : self.span]
+        return np.ascontiguousarray(rows).ravel(), place * self.span + self._piece, True
+
+    def merge(self, arrays: Sequence[Array]) -> list[Array]:
+        """Sum arrays that one table can hold: those of inner axes, and those of the same shape."""
+        merged: dict[tuple[int, ...], Array] = {}
+        for array in arrays:
+            outer = array.shape[: self.axis]
+            shape = array.shape if math.prod(outer) > 1 or array.size == 1 else outer
+            merged[shape] = merged[shape] + array if shape in merged else array
+        return list(merged.values())
 
     def offset(self, move: Transition) -> int:
         """Cells between a state and the target of a move."""
@@ -140,8 +148,8 @@ class LatticeLayout:
         target = np.zeros(self.shape, dtype=bool)
         here, there = [], []
         for amount, n in zip(move.shift, self.shape, strict=True):
-            here.append(slice(max(0, -amount), max(0, n - max(0, amount))))
-            there.append(slice(max(0, amount), max(0, n + min(0, amount))))
+            here.append(slice(max(0, -amount), n - max(0, amount)))
+            there.append(slice(max(0, amount), n + min(0, amount)))
         target[tuple(here)] = self.grid.inside[tuple(there)]
         return ~target
 

@@ -1,13 +1,13 @@
 """The arrays that the kernels read, and how they are filled.
 
 A *field* is a rate, cost or weight. In each block of cells it is one number or one number per cell:
-``data[start[f, b]]``, or ``data[start[f, b] + i]`` where ``vector[f]``. So a function of outer coordinates
-costs one number per block, and a function of inner ones is stored once for all blocks.
+``data[start[f, b]]``, or ``data[start[f, b] + i]`` where ``vector[f]``. So a function of outer
+coordinates costs one number per block, and a function of inner ones is stored once for all blocks.
+Blocks may hold cells outside the space; ``inside[mask[b] + i]`` tells.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,31 +19,27 @@ NONE = -1  # no field: cost 0, weight 1; no row in a choice array
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+MaskArray = NDArray[np.int8]
 
 
 class Program(NamedTuple):
-    """A compiled model. E terms, A actions and J moves in all, B blocks, F fields, R runs of inside cells."""
+    """A compiled model. E terms, A actions and J moves in all, B blocks, F fields."""
 
     data: FloatArray
     start: IntArray  # (F, B)
     vector: BoolArray  # (F,)
     base: IntArray  # (B,) first cell
     size: IntArray  # (B,) cells
-    run: IntArray  # (B + 1,) first run of each block
-    run_first: IntArray  # (R,) inside cells of a run, relative to the block
-    run_last: IntArray  # (R,)
+    inside: MaskArray  # 1 for cells of the space
+    mask: IntArray  # (B,) where a block's part of inside begins
     cost: IntArray  # fields of the cost rate, to be added
     term_rate: IntArray  # (E,) field
     term_action: IntArray  # (E + 1,)
     term_choice: IntArray  # (E,) row in a choice array, or NONE for one-action terms
     action_cost: IntArray  # (A,) field or NONE
     action_move: IntArray  # (A + 1,)
-    flow: IntArray  # terms with one plain step and no cost
-    plain_term: IntArray  # other terms whose actions have at most one step and one cost number per block
-    general_term: IntArray  # the rest
     move_weight: IntArray  # (J,) field or NONE
     offset: IntArray  # (J,) cell offset (lattice form)
-    width: int  # largest block
     depth: int  # rounded operations behind one right-hand side, for the rounding bound
 
 
@@ -79,7 +75,6 @@ class ProgramBuilder:
         self.term_choice: list[int] = []
         self.action_cost: list[int] = []
         self.action_move = [0]
-        self.plain: list[bool] = []
         self.move_weight: list[int] = []
         self.offset: list[int] = []
 
@@ -97,11 +92,8 @@ class ProgramBuilder:
     def end_action(self, cost: NDArray[Any]) -> None:
         """Close the action whose moves were added."""
         field = self.fields.add(cost) if np.any(cost) else NONE
-        moves = self.move_weight[self.action_move[-1] :]
-        scalar = field == NONE or not self.fields.vectors[field]
         self.action_cost.append(field)
         self.action_move.append(len(self.move_weight))
-        self.plain.append(scalar and moves in ([], [NONE]))
 
     def end_term(self, rate: NDArray[Any]) -> None:
         """Close the term whose actions were added."""
@@ -110,22 +102,6 @@ class ProgramBuilder:
         self.term_rate.append(self.fields.add(rate))
         self.term_choice.append(rows if actions > 1 else NONE)
         self.term_action.append(len(self.action_cost))
-
-    def _kinds(self) -> dict[str, IntArray]:
-        """Sort the terms by how they can be computed."""
-        kinds: dict[str, list[int]] = {"flow": [], "plain_term": [], "general_term": []}
-        for e, (first, last) in enumerate(itertools.pairwise(self.term_action)):
-            if not all(self.plain[first:last]):
-                kind = "general_term"
-            elif last - first == 1 and self.action_cost[first] == NONE and self._moves(first):
-                kind = "flow"
-            else:
-                kind = "plain_term"
-            kinds[kind].append(e)
-        return {kind: np.array(terms, dtype=np.int64) for kind, terms in kinds.items()}
-
-    def _moves(self, action: int) -> int:
-        return self.action_move[action + 1] - self.action_move[action]
 
     def build(self) -> Program:
         """The arrays."""
@@ -139,18 +115,15 @@ class ProgramBuilder:
             vector=np.array(self.fields.vectors, dtype=np.bool_),
             base=layout.base,
             size=layout.size,
-            run=layout.run,
-            run_first=layout.run_first,
-            run_last=layout.run_last,
+            inside=layout.inside,
+            mask=layout.mask,
             cost=np.array(self.cost, dtype=integer),
             term_rate=np.array(self.term_rate, dtype=integer),
             term_action=np.array(self.term_action, dtype=integer),
             term_choice=np.array(self.term_choice, dtype=integer),
             action_cost=np.array(self.action_cost, dtype=integer),
             action_move=np.array(self.action_move, dtype=integer),
-            **self._kinds(),
             move_weight=np.array(self.move_weight, dtype=integer),
             offset=np.array(self.offset, dtype=integer),
-            width=int(layout.size.max()),
             depth=int(len(self.cost) + 2 * len(self.term_rate) + 3 * most_moves + 8),
         )
