@@ -343,7 +343,7 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
         layout,
         builder.build(),
         infos,
-        rate_bound=_rate_bound(terms, grid),
+        rate_bound=_rate_bound(terms, masks, grid),
         cost_scale=_cost_scale(costs, terms, masks, grid),
         threads=threads,
     )
@@ -364,12 +364,13 @@ def _largest(total: Array, grid: Grid) -> float:
     return float(np.broadcast_to(total, grid.shape)[grid.inside].max())
 
 
-def _rate_bound(terms: list[Term], grid: Grid) -> float:
+def _rate_bound(terms: list[Term], masks: list[list[Array]], grid: Grid) -> float:
     total: Array = np.zeros(())
-    for term in terms:
+    for term, allowed in zip(terms, masks, strict=True):
         most: Array = np.zeros(())
-        for choice in term.choices:
-            most = np.maximum(most, sum((move.weight for move in choice.moves), np.zeros(())))
+        for choice, mask in zip(term.choices, allowed, strict=True):
+            weight = sum((move.weight for move in choice.moves), np.zeros(()))
+            most = np.maximum(most, weight if mask.all() else np.where(mask, weight, 0.0))
         total = total + term.rate * most
     return SAFETY * _largest(total, grid) or 1.0
 

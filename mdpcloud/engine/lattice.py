@@ -148,8 +148,8 @@ class LatticeLayout:
         target = np.zeros(self.shape, dtype=bool)
         here, there = [], []
         for amount, n in zip(move.shift, self.shape, strict=True):
-            here.append(slice(max(0, -amount), n - max(0, amount)))
-            there.append(slice(max(0, amount), n + min(0, amount)))
+            here.append(slice(max(0, -amount), max(0, n - max(0, amount))))
+            there.append(slice(max(0, amount), max(0, n + min(0, amount))))
         target[tuple(here)] = self.grid.inside[tuple(there)]
         return ~target
 
