@@ -140,6 +140,8 @@ def certify(h, p, targets, choice, discount):
 def greedy(h, p, targets, choice, margin):
     """Write into choice (multi-action terms, cells) the first action within margin of the best.
 
+    The margin is cost/time: of rate times action value.
+
     Where the term's rate is 0 the entry stays as it is.
     """
     values = np.empty(p.action_cost.size)
@@ -148,9 +150,10 @@ def greedy(h, p, targets, choice, margin):
             if p.inside[p.mask[b] + i]:
                 for e in range(p.term_rate.size):
                     row = p.term_choice[e]
-                    if row != NONE and _entry(p, p.term_rate[e], b, i) > 0.0:
+                    rate = _entry(p, p.term_rate[e], b, i)
+                    if row != NONE and rate > 0.0:
                         choice[row, p.base[b] + i] = _first_best(
-                            h, p, targets, e, b, i, margin, values
+                            h, p, targets, e, b, i, margin / rate, values
                         )
 
 

@@ -17,7 +17,7 @@ from mdpcloud.engine.problem import Choice, Floats
 
 __all__ = ["Certificate", "certify", "certify_policy"]
 
-TIE = 1e-3  # actions are equal within this part of the bounds' width over the rate bound
+TIE = 1e-3  # actions whose cost rates differ by this part of the bounds' width are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Certificate:
 def certify(problem: Any, h: Floats, discount: float = 0.0) -> Certificate:
     """Certify the greedy policy of h on a problem with decisions."""
     low, high = problem.certify(h, discount=discount)
-    margin = TIE * max(high - low, 0.0) / problem.rate_bound + rounding_margin(h)
+    margin = TIE * max(high - low, 0.0) + rounding_margin(problem, h)
     choice = problem.greedy(h, margin)
     return Certificate(low, certify_policy(problem.under(choice), h, discount)[1], choice)
 
@@ -56,7 +56,8 @@ def certify_policy(fixed: Any, h: Floats, discount: float = 0.0) -> tuple[float,
     return float(low), float(high)
 
 
-def rounding_margin(h: Floats) -> float:
-    """How far equal action values may differ by rounding, in units of h."""
+def rounding_margin(problem: Any, h: Floats) -> float:
+    """How far the values of equal actions may differ by rounding, cost/time."""
     inside = h[np.abs(h) < 1e200]
-    return 8.0 * 2.0**-53 * float(np.ptp(inside)) if inside.size else 0.0
+    largest = float(np.ptp(inside)) if inside.size else 0.0
+    return 8.0 * 2.0**-53 * float(problem.rate_bound) * largest

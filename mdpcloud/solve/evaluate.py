@@ -164,4 +164,4 @@ def improve(model: Any, policy_or_evaluation: Any) -> Policy:
     problem = compile_model(model)
     sense = getattr(model, "sense", 1)
     h = problem.pack(sense * evaluation.values)
-    return policy_of(problem, problem.greedy(h, rounding_margin(h)))
+    return policy_of(problem, problem.greedy(h, rounding_margin(problem, h)))

@@ -93,7 +93,7 @@ class _Search:
     def _round(self, part: float) -> bool:
         """Evaluate the greedy policy and sweep once; False when its chain has several classes."""
         h = self.h
-        choice = self.problem.greedy(h, rounding_margin(h))
+        choice = self.problem.greedy(h, rounding_margin(self.problem, h))
         fixed = self.problem.under(choice)
         try:
             values = self._evaluate(fixed, self.problem.unpack(h), part)
