@@ -12,9 +12,13 @@ from mdpcloud.compare.rows import Row, choose_policies, evaluate_row
 from mdpcloud.compare.run import describe_run
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, SolveError
-from mdpcloud.policies.index_rule import TIES
+from mdpcloud.policies.index_rule import tie_order
+from mdpcloud.solve.limits import Goal
+from mdpcloud.systems.registry import is_system
 
 __all__ = ["Comparison", "Optimum", "Row", "compare", "evaluate_policies"]
+
+INTERRUPTED = "interrupted"
 
 
 def compare(
@@ -71,14 +75,10 @@ def compare(
     ([('pi', 0.48), ('mine', 1.2)], 0.459624)
     """
     started = datetime.datetime.now(datetime.UTC)
-    if ties not in TIES:
-        raise InputError(f"ties is {ties!r}; it must be one of {', '.join(TIES)}")
-    settings = Settings(
-        tolerance, threads, None if caps is None else tuple(caps), solver, time_limit, progress
-    )
-    chosen = choose_policies(system, policies)
+    settings = _settings(ties, tolerance, threads, caps, solver, time_limit, progress)
+    chosen = choose_policies(_checked(system), policies)
     optimum = find_optimum(system, settings)
-    rows = tuple(evaluate_row(system, name, what, ties, settings) for name, what in chosen.items())
+    rows = _rows(system, chosen, ties, settings, optimum.status == INTERRUPTED)
     comparison = Comparison(
         system=system,
         optimum=optimum,
@@ -92,6 +92,41 @@ def compare(
     check(optimum, comparison)
     _check_rows(rows, comparison)
     return comparison
+
+
+def _settings(
+    ties: str,
+    tolerance: float,
+    threads: int,
+    caps: Sequence[int] | None,
+    solver: Any,
+    time_limit: float | None,
+    progress: Callable[[int, float, float], None] | None,
+) -> Settings:
+    tie_order(ties, ())
+    Goal(tolerance, 0.0)
+    box = None if caps is None else tuple(caps)
+    return Settings(tolerance, threads, box, solver, time_limit, progress)
+
+
+def _checked(system: Any) -> Any:
+    if not is_system(type(system)):
+        raise InputError(
+            f"system is {system!r}; it must be an instance of a dataclass with a method model()"
+        )
+    return system
+
+
+def _rows(
+    system: Any, chosen: Mapping[str, Any], ties: str, settings: Settings, interrupted: bool
+) -> tuple[Row, ...]:
+    """A row per policy, up to an interrupt."""
+    rows: list[Row] = []
+    for name, what in chosen.items():
+        if not interrupted:
+            rows.append(evaluate_row(system, name, what, ties, settings))
+            interrupted = rows[-1].status == INTERRUPTED
+    return tuple(rows)
 
 
 def _check_rows(rows: Sequence[Row], comparison: Comparison) -> None:
@@ -113,8 +148,6 @@ def evaluate_policies(
     progress: Callable[[int, float, float], None] | None = None,
 ) -> list[Row]:
     """The rows of `compare` alone, without the optimum; parameters as there."""
-    settings = Settings(
-        tolerance, threads, None if caps is None else tuple(caps), None, time_limit, progress
-    )
-    chosen = choose_policies(system, policies)
-    return [evaluate_row(system, name, what, ties, settings) for name, what in chosen.items()]
+    settings = _settings(ties, tolerance, threads, caps, None, time_limit, progress)
+    chosen = choose_policies(_checked(system), policies)
+    return list(_rows(system, chosen, ties, settings, False))

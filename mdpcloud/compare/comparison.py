@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from mdpcloud.compare.optimum import Optimum
@@ -61,7 +63,7 @@ class Comparison:
             "format": FORMAT,
             "system": name_of(type(self.system)),
             "name": self.name,
-            "parameters": dataclasses.asdict(self.system),
+            "parameters": _plain(dataclasses.asdict(self.system)),
             "units": {"time": self.time_unit, "cost": self.cost_unit},
             "solve": dict(self.solve),
             "ties": self.ties,
@@ -124,9 +126,8 @@ class Comparison:
         }
 
     def _split(self) -> dict[str, Any] | None:
-        if not any(row.name == "bernoulli_split" for row in self.rows):
-            return None
-        split = getattr(self.system, "split", None)
+        wanted = any(row.heuristic == "bernoulli_split" for row in self.rows)
+        split = getattr(self.system, "split", None) if wanted else None
         if split is None:
             return None
         return {
@@ -134,3 +135,16 @@ class Comparison:
             "outside_rate": float(split.outside_rate),
             "shadow_price": float(split.shadow_price),
         }
+
+
+def _plain(value: Any) -> Any:
+    """Containers and numbers of Python for what a user's system may hold; None for inf and nan."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (bool, int, float, str, NoneType)) else str(value)

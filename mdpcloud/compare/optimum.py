@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mdpcloud.engine import compile_model
 from mdpcloud.errors import SolveError
 from mdpcloud.model.model import Model
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve import Solution, solve
+from mdpcloud.solve.limits import Goal
 from mdpcloud.systems.base import Truncated
 
 __all__ = ["Optimum", "Settings", "find_optimum"]
@@ -25,6 +27,8 @@ __all__ = ["Optimum", "Settings", "find_optimum"]
 SMALL = 60_000  # states up to which an exact box is solved as it is
 LARGEST = 5_000_000  # states beyond which the box no longer grows
 GROWTH = 1.6
+SHARE = 0.3  # of the tolerance, for each of the two solves of a bracket
+FINEST = 3.0  # times the finest width of one solve: that of a bracket
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,8 @@ class Optimum:
     states : int
     caps : tuple of int or None
     policy : Policy
-    model : Model
-        Of the policy's box.
+        On the box.
+    system : object
     """
 
     cost: float
@@ -94,30 +98,46 @@ class Optimum:
     states: int
     caps: tuple[int, ...] | None
     policy: Policy
-    model: Model
+    system: Any
+
+    @property
+    def model(self) -> Model:
+        """The model of the policy's box."""
+        return model_of(self.system, self.caps)
+
+
+def model_of(system: Any, caps: Sequence[int] | None) -> Model:
+    """The model of a system, on a box where one is given."""
+    model: Model = system.model() if caps is None else system.model(caps=caps)
+    return model
 
 
 def find_optimum(system: Any, settings: Settings) -> Optimum:
     """The optimum of a system, on the smallest box that is good enough."""
     if not isinstance(system, Truncated):
-        model = system.model() if settings.caps is None else system.model(caps=settings.caps)
         kind = "exact" if settings.caps is None else "restricted"
-        return _single(settings.solve(model), model, kind, settings.caps)
+        return _on_box(system, settings, settings.caps, kind)
     exact = system.exact_caps()
     if settings.caps is not None:
-        inside = all(e is not None and c >= e for c, e in zip(settings.caps, exact, strict=True))
-        model = system.model(settings.caps)
-        return _single(
-            settings.solve(model), model, "exact" if inside else "restricted", settings.caps
-        )
-    caps = tuple(cap for cap in exact if cap is not None)
-    if len(caps) == len(exact) and _states(caps) <= SMALL:
-        model = system.model(caps)
-        return _single(settings.solve(model), model, "exact", caps)
+        caps = box_of(system.model(settings.caps))
+        inside = all(e is not None and cap >= e for cap, e in zip(caps, exact, strict=True))
+        return _on_box(system, settings, caps, "exact" if inside else "restricted")
+    finite = tuple(cap for cap in exact if cap is not None)
+    if len(finite) == len(exact) and _states(finite) <= SMALL:
+        return _on_box(system, settings, finite, "exact")
     return _bracketed(system, settings, exact)
 
 
-def _single(solution: Solution, model: Model, kind: str, caps: Any) -> Optimum:
+def box_of(model: Model) -> tuple[int, ...]:
+    """The caps of a model's lattice."""
+    return tuple(model.space.axes.sizes)
+
+
+def _on_box(system: Any, settings: Settings, caps: tuple[int, ...] | None, kind: str) -> Optimum:
+    return _single(system, settings.solve(model_of(system, caps)), caps, kind)
+
+
+def _single(system: Any, solution: Solution, caps: tuple[int, ...] | None, kind: str) -> Optimum:
     lower, upper = (float(np.min(solution.bounds[0])), float(np.max(solution.bounds[1])))
     return Optimum(
         cost=solution.gain,
@@ -127,33 +147,39 @@ def _single(solution: Solution, model: Model, kind: str, caps: Any) -> Optimum:
         kind=kind,
         error=0.0 if kind == "exact" else None,
         states=solution.values.size,
-        caps=None if caps is None else tuple(caps),
+        caps=caps,
         policy=solution.policy,
-        model=model,
+        system=system,
     )
 
 
 def _bracketed(system: Truncated, settings: Settings, exact: Sequence[int | None]) -> Optimum:
-    caps = system.start_caps()
+    caps = tuple(system.start_caps())
     above: Solution | None = None
     below: Solution | None = None
+    found: Optimum | None = None
     while True:
-        model = system.model(caps)
-        above = settings.solve(model, _extended(above, caps), 0.3)
+        above = settings.solve(system.model(caps), _extended(above, caps), SHARE)
         if tuple(exact) == caps:
-            return _single(above, model, "exact", caps)
-        below = settings.solve(system.model(caps, "lower"), _extended(below or above, caps), 0.3)
-        found = _between(below, above, model, caps)
-        grown = _grown(caps, exact)
-        if found.upper - found.lower <= settings.tolerance * abs(found.lower):
+            return _single(system, above, caps, "exact")
+        below = settings.solve(system.model(caps, "lower"), _extended(below or above, caps), SHARE)
+        found = _tighter(found, _between(system, below, above, caps))
+        if found.upper - found.lower <= _wanted(settings, found):
             return found
+        grown = _grown(caps, exact)
         stopped = next((s for s in (above, below) if not s.converged), None)
         if stopped is not None or _states(grown) > LARGEST:
             return _unfinished(found, stopped)
         caps = grown
 
 
-def _between(below: Solution, above: Solution, model: Model, caps: tuple[int, ...]) -> Optimum:
+def _wanted(settings: Settings, found: Optimum) -> float:
+    """The width of the bracket to reach; its two solves may each end at their finest width."""
+    scale = FINEST * compile_model(found.model).cost_scale
+    return Goal(settings.tolerance, scale).width(found.lower, found.upper)
+
+
+def _between(system: Any, below: Solution, above: Solution, caps: tuple[int, ...]) -> Optimum:
     lower, upper = float(below.bounds[0]), float(above.bounds[1])
     return Optimum(
         cost=0.5 * (lower + upper),
@@ -161,17 +187,28 @@ def _between(below: Solution, above: Solution, model: Model, caps: tuple[int, ..
         upper=upper,
         status="converged",
         kind="bracketed",
-        error=max(0.0, float(above.bounds[1]) - float(below.bounds[0])),
+        error=max(0.0, upper - lower),
         states=above.values.size,
         caps=caps,
         policy=above.policy,
-        model=model,
+        system=system,
+    )
+
+
+def _tighter(before: Optimum | None, now: Optimum) -> Optimum:
+    """The policy of the smaller upper bound, with the best of both bounds."""
+    if before is None:
+        return now
+    lower, best = max(before.lower, now.lower), min(now, before, key=lambda o: o.upper)
+    return replace(
+        best,
+        cost=0.5 * (lower + best.upper),
+        lower=lower,
+        error=max(0.0, best.upper - lower),
     )
 
 
 def _unfinished(found: Optimum, stopped: Solution | None) -> Optimum:
-    from dataclasses import replace
-
     return replace(
         found, status="too_many_states" if stopped is None else stopped.status.name.lower()
     )

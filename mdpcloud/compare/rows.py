@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import math
+import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from mdpcloud.compare.optimum import Settings
-from mdpcloud.engine import compile_model
+from mdpcloud.compare.optimum import Settings, box_of, model_of
+from mdpcloud.engine import TermInfo, compile_model
 from mdpcloud.engine.rules import action_numbers, policy_for
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve import Evaluation, evaluate
-from mdpcloud.systems.base import Heuristic, Truncated
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.solve import Evaluation, Status, evaluate
+from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
 __all__ = ["Row", "choose_policies", "evaluate_row"]
 
@@ -24,6 +25,8 @@ Bounds = tuple[float, float]
 LARGEST = 1_500_000  # states of a box on which a rule is evaluated exactly
 LARGEST_ESTIMATE = 300_000  # states of the last box of an estimate
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
+COST = "cost"
+UNFINISHED = (Status.TIME, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +38,18 @@ class Row:
     name : str
     cost, lower, upper : float
         Cost/time. Certified bounds where ``status`` is "exact"; relative error 1e-12 where it is
-        "closed_form"; an estimate of the error of the cut where it is "estimated".
+        "closed_form"; where it is "estimated" they hold an estimate of the error of the cut.
     status : str
+        "exact", "closed_form", "estimated", or why the evaluation did not converge.
     measures : mapping of name to (lower, upper)
     states : int
         Of the box on which it was evaluated, 0 for a closed form.
     indices : list of lists or None
     notes : tuple of str
     rule : function or None
+        It is lost when the row is pickled, if it cannot be.
+    heuristic : str or None
+        The system's own name of the policy.
     """
 
     name: str
@@ -55,6 +62,15 @@ class Row:
     indices: Sequence[Sequence[float]] | None = None
     notes: tuple[str, ...] = ()
     rule: Callable[[Any], Any] | None = None
+    heuristic: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        try:
+            pickle.dumps(self.rule)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            state["rule"] = None
+        return state
 
 
 def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
@@ -64,16 +80,13 @@ def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
         return {name: name for name in known}
     if isinstance(policies, str):
         policies = [policies]
-    named = policies if isinstance(policies, Mapping) else {str(name): name for name in policies}
-    for value in named.values():
+    named = policies if isinstance(policies, Mapping) else {name: name for name in policies}
+    for name, value in named.items():
+        if not isinstance(name, str):
+            raise InputError(f"{name!r} is no name of a policy; give rules as {{name: rule}}")
         if isinstance(value, str) and value not in known:
-            near = difflib.get_close_matches(value, known, 1)
-            hint = (
-                f"; did you mean {near[0]!r}?"
-                if near
-                else f"; there are {', '.join(known) or 'none'}"
-            )
-            raise InputError(f"policy {value!r} is unknown{hint}")
+            near = did_you_mean(value, known) or f"; there are {', '.join(known) or 'none'}"
+            raise InputError(f"policy {value!r} is unknown{near}")
     return dict(named)
 
 
@@ -84,36 +97,44 @@ def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Setting
     ------
     InputError
         When a rule takes an action that is unknown or not allowed; the message names the state.
+    SolveError
+        When nothing can be said of its cost.
     """
-    heuristic = (
-        system.heuristic(what, ties) if isinstance(what, str) else Heuristic(name, rule=what)
-    )
+    own = isinstance(what, str)
     try:
-        row = _evaluated(system, name, heuristic, settings)
+        heuristic = system.heuristic(what, ties) if own else Heuristic(name, rule=what)
+        row = _evaluated(system, heuristic, settings)
     except InputError as error:
         raise InputError(f"policy {name!r}: {error}") from error
-    return row
+    return replace(row, name=name, heuristic=what if own else None)
 
 
-def _evaluated(system: Any, name: str, heuristic: Heuristic, settings: Settings) -> Row:
+def _evaluated(system: Any, heuristic: Heuristic, settings: Settings) -> Row:
+    rule, caps = heuristic.rule, settings.caps
     if heuristic.cost is not None:
-        return _closed_form(system, name, heuristic)
-    rule = heuristic.rule
-    if isinstance(rule, Policy) or not isinstance(system, Truncated):
-        caps = settings.caps
-        model = system.model() if caps is None else system.model(caps=caps)
-        return _row(system, name, _evaluate(model, rule, settings), heuristic, "exact")
-    if heuristic.caps is not None and _states(heuristic.caps) <= LARGEST:
-        model = system.model(heuristic.caps)
-        rules = {"arrival": rule} if callable(rule) else rule
-        return _row(system, name, _evaluate(model, rules, settings), heuristic, "exact")
-    return _growing(system, name, heuristic, settings)
+        return _closed_form(system, heuristic)
+    if callable(rule) and isinstance(system, Truncated):
+        if heuristic.caps is None or _states(heuristic.caps) > LARGEST:
+            return _growing(system, heuristic, settings)
+        caps = heuristic.caps
+    elif isinstance(rule, Policy) and isinstance(system, Truncated):
+        caps = tuple(size - 1 for size in rule.shape)
+    model = model_of(system, caps)
+    return _row(system, _evaluate(model, _policy(model, rule), settings), heuristic, settings)
 
 
-def _evaluate(model: Any, rule: Any, settings: Settings) -> Evaluation:
+def _policy(model: Any, rule: Any) -> Policy:
+    """A rule as a policy; where nothing is to be decided it is not asked."""
+    if isinstance(rule, Policy):
+        return rule
+    problem = compile_model(model)
+    return policy_for(problem, rule if any(term.decision for term in problem.terms) else {})
+
+
+def _evaluate(model: Any, policy: Policy, settings: Settings) -> Evaluation:
     return evaluate(
         model,
-        rule,
+        policy,
         tolerance=min(settings.tolerance, 1e-9),
         time_limit=settings.time_limit,
         threads=settings.threads,
@@ -122,45 +143,49 @@ def _evaluate(model: Any, rule: Any, settings: Settings) -> Evaluation:
     )
 
 
-def _closed_form(system: Any, name: str, heuristic: Heuristic) -> Row:
-    cost = float(heuristic.cost or 0.0)
-    error = heuristic.error * abs(cost)
-    bounds = (cost - error, cost + error)
-    measures = {
-        key: (v - heuristic.error * abs(v), v + heuristic.error * abs(v))
-        for key, v in heuristic.measures.items()
-    }
-    measures |= _derived(system, bounds, measures)
-    return Row(name, cost, *bounds, "closed_form", measures, notes=tuple(heuristic.notes))
+def _closed_form(system: Any, heuristic: Heuristic) -> Row:
+    values = {COST: float(heuristic.cost or 0.0), **heuristic.measures}
+    width = {name: heuristic.error * abs(v) for name, v in values.items()}
+    bounds = {name: (v - width[name], v + width[name]) for name, v in values.items()}
+    return _from_bounds(system, heuristic, bounds, values[COST], "closed_form", 0)
 
 
-def _row(
-    system: Any, name: str, found: Evaluation, heuristic: Heuristic, status: str, error: float = 0.0
+def _row(system: Any, found: Evaluation, heuristic: Heuristic, settings: Settings) -> Row:
+    bounds = _bounds(found)
+    lower, upper = bounds[COST]
+    good = found.converged or upper - lower <= settings.tolerance * min(abs(lower), abs(upper))
+    status = "exact" if good else found.status.name.lower()
+    return _from_bounds(system, heuristic, bounds, found.gain, status, found.values.size)
+
+
+def _bounds(found: Evaluation) -> dict[str, Bounds]:
+    """Bounds of the cost and of every measure, from whatever state."""
+    pairs = {COST: found.bounds, **found.measures}
+    return {name: (float(np.min(low)), float(np.max(high))) for name, (low, high) in pairs.items()}
+
+
+def _from_bounds(
+    system: Any,
+    heuristic: Heuristic,
+    bounds: Mapping[str, Bounds],
+    cost: float,
+    status: str,
+    states: int,
 ) -> Row:
-    if not found.converged:
-        status = found.status.name.lower()
-    lower, upper = float(np.min(found.bounds[0])) - error, float(np.max(found.bounds[1])) + error
-    measures = dict(found.measures)
-    measures |= _derived(system, (lower, upper), measures)
+    measures = {name: pair for name, pair in bounds.items() if name != COST}
+    if hasattr(system, "derived"):
+        measures |= system.derived(bounds[COST], measures)
     return Row(
-        name=name,
-        cost=found.gain,
-        lower=lower,
-        upper=upper,
-        status=status,
-        measures=measures,
-        states=found.values.size,
-        indices=heuristic.indices,
-        notes=tuple(heuristic.notes),
-        rule=heuristic.rule if callable(heuristic.rule) else None,
+        heuristic.name,
+        cost,
+        *bounds[COST],
+        status,
+        measures,
+        states,
+        heuristic.indices,
+        tuple(heuristic.notes),
+        heuristic.rule if callable(heuristic.rule) else None,
     )
-
-
-def _derived(system: Any, cost: Bounds, measures: dict[str, Bounds]) -> dict[str, Bounds]:
-    derived: dict[str, Bounds] = (
-        system.derived(cost, measures) if hasattr(system, "derived") else {}
-    )
-    return derived
 
 
 def _states(caps: Sequence[int]) -> int:
@@ -170,63 +195,105 @@ def _states(caps: Sequence[int]) -> int:
 # --- rules without a known box --------------------------------------------------------------------
 
 
-def _growing(system: Any, name: str, heuristic: Heuristic, settings: Settings) -> Row:
-    """Evaluate a rule on growing boxes: exact on one that it never leaves, else with an error estimate.
+def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row:
+    """Evaluate a rule on growing boxes: exact on one that it never leaves, else an estimate.
 
-    Where the rule would leave the box, the job is paid for at its largest possible cost instead.
-    The error is estimated by the change from box to box.
+    Where the rule would leave the box, the job is paid for at its least possible cost, and at its
+    largest, instead. The error is estimated by the difference and by the change from box to box.
     """
     caps = tuple(settings.caps or system.start_caps())
-    before: float | None = None
+    before: dict[str, Bounds] | None = None
     while True:
-        model = system.model(caps, "upper")
-        policy, leaves = _stopped_at_caps(model, caps, heuristic.rule)
-        found = _evaluate(model, policy, settings)
-        if not leaves:
-            return _row(system, name, found, heuristic, "exact")
-        change = math.inf if before is None else abs(found.gain - before)
-        grown = _within_rooms(system, tuple(2 * cap + 2 for cap in caps))
-        if change <= NEGLIGIBLE * abs(found.gain) or _states(grown) > LARGEST_ESTIMATE:
-            note = "it leaves every finite box; its cost is estimated by doubling the box"
-            return _row(
-                system, name, found, _noted(heuristic, note), "estimated", _finite(change, found)
+        below, leaves = _stopped(system, caps, "lower", heuristic, settings)
+        if not any(leaves):
+            return _row(system, below, heuristic, settings)
+        above = _dearest(system, caps, heuristic, settings) or below
+        now = _hull(_bounds(below), _bounds(above))
+        bounds = None if before is None else _widened(now, before)
+        grown = _grown(system, caps, leaves)
+        last = _states(grown) > LARGEST_ESTIMATE or Status.INTERRUPTED in (
+            below.status,
+            above.status,
+        )
+        if bounds is not None and (last or _is_negligible(bounds[COST])):
+            return _estimated(system, heuristic, bounds, (below, above))
+        if last:
+            raise SolveError(
+                f"policy {heuristic.name!r} leaves every box of up to {LARGEST_ESTIMATE} states; "
+                "nothing can be said of its cost",
+                below,
             )
-        before, caps = found.gain, grown
+        before, caps = now, grown
 
 
-def _finite(change: float, found: Evaluation) -> float:
-    if math.isfinite(change):
-        return change
-    raise SolveError(
-        "the rule leaves every box that fits the memory; nothing can be said of its cost", found
-    )
+def _stopped(
+    system: Truncated, caps: tuple[int, ...], edge: Edge, heuristic: Heuristic, settings: Settings
+) -> tuple[Evaluation, list[bool]]:
+    """The rule on a box, paying at the caps, and along which axes it would leave."""
+    model = system.model(caps, edge)
+    policy, leaves = _paying_at_caps(model, heuristic.rule)
+    return _evaluate(model, policy, settings), leaves
 
 
-def _noted(heuristic: Heuristic, note: str) -> Heuristic:
-    from dataclasses import replace
+def _dearest(
+    system: Truncated, caps: tuple[int, ...], heuristic: Heuristic, settings: Settings
+) -> Evaluation | None:
+    """As `_stopped` at the largest costs; None where they are infinite."""
+    try:
+        return _stopped(system, caps, "upper", heuristic, settings)[0]
+    except InputError:  # there is no action that pays an infinite cost
+        return None
 
-    return replace(heuristic, notes=(*heuristic.notes, note))
 
-
-def _within_rooms(system: Any, caps: tuple[int, ...]) -> tuple[int, ...]:
-    axes = system.model(caps).space.axes.sizes
-    return tuple(int(v) for v in axes)
-
-
-def _stopped_at_caps(model: Any, caps: tuple[int, ...], rule: Any) -> tuple[Policy, bool]:
-    """The rule on a box, and whether it would leave it: there it pays "node k at its cap"."""
+def _paying_at_caps(model: Any, rule: Any) -> tuple[Policy, list[bool]]:
     problem: Any = compile_model(model)
     e, term = next((e, t) for e, t in enumerate(problem.terms) if t.decision)
-    numbers = np.array(action_numbers(problem, term, rule))
+    plain = TermInfo(term.name, tuple(a for a in term.actions if not a.endswith(AT_CAP)), True)
+    numbers = np.array(action_numbers(problem, plain, rule))
     allowed, active = problem.allowed(e)
-    leaves = False
-    for k in range(len(caps)):
-        plain, full = f"node {k}", f"node {k} at its cap"
-        if full not in term.actions:
-            continue
-        at_cap = (
-            (numbers == term.actions.index(plain)) & ~allowed[term.actions.index(plain)] & active
-        )
-        numbers[at_cap] = term.actions.index(full)
-        leaves |= bool(at_cap.any())
-    return policy_for(problem, {term.name: numbers}), leaves
+    leaves = np.zeros(len(box_of(model)), dtype=bool)
+    for a, action in enumerate(plain.actions):
+        stopped = active & (numbers == a) & ~allowed[a]
+        if f"{action}{AT_CAP}" in term.actions and stopped.any():
+            numbers[stopped] = term.actions.index(f"{action}{AT_CAP}")
+            at_cap = [
+                (x[stopped] == cap).all()
+                for x, cap in zip(problem.columns, box_of(model), strict=True)
+            ]
+            leaves |= np.array(at_cap)
+    return policy_for(problem, {term.name: numbers}), leaves.tolist()
+
+
+def _grown(system: Truncated, caps: tuple[int, ...], leaves: Sequence[bool]) -> tuple[int, ...]:
+    doubled = [2 * cap + 2 if leave else cap for cap, leave in zip(caps, leaves, strict=True)]
+    return box_of(system.model(doubled))
+
+
+def _hull(one: dict[str, Bounds], other: dict[str, Bounds]) -> dict[str, Bounds]:
+    return {
+        name: (min(low, other[name][0]), max(high, other[name][1]))
+        for name, (low, high) in one.items()
+    }
+
+
+def _widened(now: dict[str, Bounds], before: dict[str, Bounds]) -> dict[str, Bounds]:
+    """Bounds widened by their change since the box before."""
+    change = {
+        name: max(abs(a - b) for a, b in zip(pair, before[name], strict=True))
+        for name, pair in now.items()
+    }
+    return {name: (low - change[name], high + change[name]) for name, (low, high) in now.items()}
+
+
+def _is_negligible(bounds: Bounds) -> bool:
+    return bounds[1] - bounds[0] <= NEGLIGIBLE * min(map(abs, bounds))
+
+
+def _estimated(
+    system: Any, heuristic: Heuristic, bounds: dict[str, Bounds], found: Sequence[Evaluation]
+) -> Row:
+    note = "it leaves every finite box; its cost is estimated by doubling the box"
+    noted = replace(heuristic, notes=(*heuristic.notes, note))
+    failed = [one.status.name.lower() for one in found if one.status in UNFINISHED]
+    status = failed[0] if failed else "estimated"
+    return _from_bounds(system, noted, bounds, sum(bounds[COST]) / 2, status, found[0].values.size)

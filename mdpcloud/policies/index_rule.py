@@ -1,20 +1,24 @@
-"""Index rules: send the job to the node of lowest index, outside when that is too dear."""
+"""Index rules: send the job to the node of lowest index, outside when all are too dear."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean
 
-__all__ = ["TIES", "Ties", "index_rule", "tie_order"]
+__all__ = ["TIES", "IndexRule", "Ties", "tie_order"]
 
 Ties = Literal["first", "last", "fastest", "slowest"]
 TIES: tuple[Ties, ...] = ("first", "last", "fastest", "slowest")
-SAME = 1e-13  # indices closer than this times the outside cost are equal
+
+Table: TypeAlias = Callable[[int], NDArray[np.float64]]
+"""From ``last`` to the prices (last+1,) of one more job in states 0..last, inf where refused."""
 
 
 def tie_order(ties: str, speeds: Sequence[float]) -> NDArray[np.int64]:
@@ -32,49 +36,56 @@ def tie_order(ties: str, speeds: Sequence[float]) -> NDArray[np.int64]:
     >>> tie_order("fastest", [1.0, 3.0, 3.0])
     array([1, 2, 0])
     """
+    if ties not in TIES:
+        raise InputError(
+            f"ties is {ties!r}; it must be one of {', '.join(TIES)}{did_you_mean(ties, TIES)}"
+        )
     labels = np.arange(len(speeds))
     if ties == "first":
         return labels
     if ties == "last":
         return labels[::-1]
-    if ties not in TIES:
-        raise InputError(f"ties is {ties!r}; it must be one of {', '.join(TIES)}")
     rates = np.asarray(speeds, dtype=np.float64)
     return np.argsort(-rates if ties == "fastest" else rates, kind="stable")
 
 
-def index_rule(
-    tables: Sequence[ArrayLike],
-    limit: float,
-    order: Sequence[int] | NDArray[np.int64],
-    *,
-    family: str = "node",
-) -> Callable[[Any], Any]:
-    """A rule that takes action 1 + k, k the node of lowest index, or action 0 beyond a limit.
+@dataclass(frozen=True, eq=False)
+class IndexRule:
+    """A rule: action 1 + k, k the node of lowest price, or action 0 where every node refuses.
 
     Parameters
     ----------
-    tables : sequence of 1-d arrays
-        Per node its index in states 0, 1, ...; beyond the last entry the node is not taken.
-    limit : float
-        Indices up to it are taken (ties included, relative tolerance 1e-13).
+    tables : tuple of functions
+        Per node its prices, see `Table`; ``last`` is the largest state that the rule is given.
     order : sequence of int
         Nodes in the order in which they win ties.
+    margin : float
+        Prices closer than this are equal.
     family : str
         The model's axis family.
-    """
-    padded = [np.append(np.asarray(table, dtype=np.float64), np.inf) for table in tables]
-    slack = SAME * max(1.0, abs(limit)) if limit == 0 else SAME * abs(limit)
 
-    def rule(x: Any) -> Any:
-        states = getattr(x, family)
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> prices = (lambda last: np.arange(last + 1.0), lambda last: np.full(last + 1, 2.0))
+    >>> rule = IndexRule(prices, order=(1, 0))
+    >>> rule(SimpleNamespace(node=(np.arange(4), 0)))
+    array([1, 1, 2, 2])
+    """
+
+    tables: tuple[Table, ...]
+    order: Sequence[int] | NDArray[np.int64]
+    margin: float = 0.0
+    family: str = "node"
+
+    def __call__(self, x: Any) -> Any:
+        """The action in state x, or in arrays of states."""
+        jobs = getattr(x, self.family)
         best: Any = np.inf
         action: Any = 0
-        for k in order:
-            index = padded[k][np.minimum(states[k], padded[k].size - 1)]
-            better = (index < best - slack) & (index <= limit + slack)
+        for k in self.order:
+            price = self.tables[k](int(np.max(jobs[k])))[jobs[k]]
+            better = price < best - self.margin
             action = np.where(better, k + 1, action)
-            best = np.where(better, index, best)
+            best = np.where(better, price, best)
         return action
-
-    return rule

@@ -6,9 +6,13 @@ A system needs ``model(caps=None)`` only. What else it offers is used where it i
     Class attribute, the names of its heuristic policies.
 ``heuristic(name, ties)``
     The `Heuristic` of that name.
-``Truncation`` methods
+`Truncated`'s methods
     ``exact_caps()``, ``start_caps()`` and ``model(caps, edge)`` let the comparison find the optimum
     on a box that is exact or bracketed.
+``derived(cost, measures)``
+    Bounds of further measures, from those of the cost and of the model's measures.
+``notes``
+    What a reader of results has to know about this system.
 ``profit_rate``
     What is earned per unit of time before costs, for profit gaps.
 """
@@ -21,7 +25,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from mdpcloud.model.model import Model
 
-__all__ = ["Edge", "Heuristic", "Truncated"]
+__all__ = ["AT_CAP", "Edge", "Heuristic", "Truncated"]
+
+AT_CAP = " at its cap"
+"""Ends the name of the action that pays, at a cap, for what would lead beyond it."""
 
 Edge = Literal["closed", "lower", "upper"]
 """At a cap no more jobs are taken, or they are at their least or at their largest cost."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -27,15 +27,24 @@ from numpy.typing import NDArray
 
 from mdpcloud import indices as theory
 from mdpcloud.errors import InputError
-from mdpcloud.indices.bounds import accepts, critical_cost, exact_cap, lower_bound, upper_bound
+from mdpcloud.indices.bounds import (
+    TIE_TOLERANCE,
+    accepts,
+    critical_cost,
+    exact_cap,
+    lower_bound,
+    upper_bound,
+)
 from mdpcloud.indices.node import condition_note
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
+from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.bernoulli_split import BernoulliSplit, bernoulli_split
-from mdpcloud.policies.index_rule import index_rule, tie_order
+from mdpcloud.policies.index_rule import IndexRule, tie_order
+from mdpcloud.queues.border import checked_count
 from mdpcloud.queues.law import node_law
-from mdpcloud.systems.base import Edge, Heuristic
+from mdpcloud.systems.base import AT_CAP, Edge, Heuristic
 from mdpcloud.systems.parameters import validate
 
 __all__ = ["CloudRouting", "Node"]
@@ -99,8 +108,8 @@ class CloudRouting:
     >>> system = mc.systems.CloudRouting(nodes, arrival_rate=3.0, outside_cost=0.4)
     >>> system.exact_caps()
     (3, 2)
-    >>> round(mc.solve(system.model()).gain - 3546 / 7715, 9)
-    0.0
+    >>> round(mc.solve(system.model()).gain, 9), round(3546 / 7715, 9)
+    (0.459624109, 0.459624109)
     """
 
     nodes: Annotated[tuple[Node, ...], MinLen(1)]
@@ -169,13 +178,11 @@ class CloudRouting:
         ]
         for k, cap in enumerate(self.exact_caps()):
             if cap is None:
+                largest = self.nodes[k].routing_charge + upper_bound(self._theory[k])
                 found.append(
-                    f"nodes[{k}]: outsourcing costs {self.outside_cost:g}, no less than a job can "
-                    "cost there "
-                    f"({self.nodes[k].routing_charge + upper_bound(self._theory[k]):g}), so the "
-                    "node never "
-                    "refuses: its room is unlimited and the optimum is bracketed between two "
-                    "finite boxes"
+                    f"nodes[{k}]: outsourcing costs {self.outside_cost:g}, and a job there never "
+                    f"more than {largest:g}, so the node never refuses: its room is unlimited and "
+                    "the optimum is bracketed between two finite boxes"
                 )
         return tuple(found)
 
@@ -191,12 +198,12 @@ class CloudRouting:
 
     def start_caps(self) -> tuple[int, ...]:
         """Caps of a first box: a little beyond the thresholds of the index rules."""
+        limits = list(
+            zip(*map(self._limits, ("policy_improvement", "restless_bandit")), strict=True)
+        )
         caps = []
-        thresholds = [
-            self._threshold_limits(name) for name in ("policy_improvement", "restless_bandit")
-        ]
-        for k, (node, exact) in enumerate(zip(self.nodes, self.exact_caps(), strict=True)):
-            known = [limit for t in thresholds if (limit := t[k]) is not None]
+        for node, exact, found in zip(self.nodes, self.exact_caps(), limits, strict=True):
+            known = [limit for limit in found if limit is not None]
             cap = MARGIN + max([*known, node.servers]) if known else 2 * node.servers + MARGIN
             caps.append(cap if exact is None else min(cap, exact))
         return tuple(caps)
@@ -230,23 +237,24 @@ class CloudRouting:
 
     def _checked_caps(self, caps: Sequence[int] | None) -> tuple[int, ...]:
         if caps is None:
-            exact = self.exact_caps()
-            for k, cap in enumerate(exact):
-                if cap is None:
-                    raise InputError(
-                        f"nodes[{k}] never refuses a job at outside_cost {self.outside_cost:g}, so "
-                        "there is no "
-                        "exact box; give caps, or use compare, which brackets the optimum"
-                    )
-            return tuple(cap for cap in exact if cap is not None)
+            return tuple(self._known_cap(k, cap) for k, cap in enumerate(self.exact_caps()))
         if len(caps) != len(self.nodes):
             raise InputError(
                 f"caps has {len(caps)} numbers for {len(self.nodes)} nodes; one each is needed"
             )
+        found = [checked_count(f"caps[{k}]", cap, least=0) for k, cap in enumerate(caps)]
         return tuple(
-            int(cap) if node.room is None else min(int(cap), node.room)
-            for cap, node in zip(caps, self.nodes, strict=True)
+            cap if node.room is None else min(cap, node.room)
+            for cap, node in zip(found, self.nodes, strict=True)
         )
+
+    def _known_cap(self, k: int, cap: int | None) -> int:
+        if cap is None:
+            raise InputError(
+                f"nodes[{k}] never refuses a job at outside_cost {self.outside_cost:g}, so there "
+                "is no exact box; give caps, or use compare, which brackets the optimum"
+            )
+        return cap
 
     def _routes(self, caps: tuple[int, ...], edge: Edge) -> list[Action]:
         routes = [Action("outside", cost=self.outside_cost)]
@@ -262,7 +270,7 @@ class CloudRouting:
             least = float(lower_bound(node, cap)) if edge == "lower" else upper_bound(node)
             if np.isfinite(least):
                 full = Action(
-                    f"node {k} at its cap", cost=self._charges[k] + least, allowed=_is_at(k, cap)
+                    f"node {k}{AT_CAP}", cost=self._charges[k] + least, allowed=_is_at(k, cap)
                 )
                 routes.append(full)
         return routes
@@ -285,7 +293,7 @@ class CloudRouting:
     def derived(
         self, cost: tuple[float, float], measures: dict[str, tuple[float, float]]
     ) -> dict[str, Any]:
-        """Probabilities per job and the profit rate, as bounds, from bounds of cost and measures."""
+        """Bounds of probabilities per job and of the profit rate."""
         found = {}
         for kind in ("abandonment", "outsourcing"):
             if f"{kind}_rate" in measures:
@@ -304,7 +312,10 @@ class CloudRouting:
 
     def indices(self) -> dict[str, list[list[float]]]:
         """Per index policy and node the index in states 0 ... last routable."""
-        return {name: self._index_tables(name) for name in self.policy_names[1:]}
+        return {
+            name: [table.tolist() for _, table in self._thresholds(name)]
+            for name in self.policy_names[1:]
+        }
 
     def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
         """A policy by name.
@@ -317,23 +328,23 @@ class CloudRouting:
             Which of several nodes of equal index takes the job.
         """
         if name not in self.policy_names:
+            near = did_you_mean(name, self.policy_names)
             raise InputError(
-                f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}"
+                f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}{near}"
             )
         order = tie_order(ties, [node.service_rate for node in self.nodes])
         if name == "bernoulli_split":
             return self._split_heuristic()
-        tables = self._index_tables(name)
-        limits = self._threshold_limits(name)
-        charged = [np.asarray(t) + r for t, r in zip(tables, self._charges, strict=True)]
-        finite = (
-            None if any(c is None for c in limits) else tuple(c for c in limits if c is not None)
-        )
+        limits, tables = zip(*self._thresholds(name), strict=True)
         return Heuristic(
             name,
-            rule=index_rule(charged, self.outside_cost, order),
-            caps=finite,
-            indices=tables,
+            rule=IndexRule(
+                tuple(partial(self._prices, name, k) for k in range(len(self.nodes))),
+                order,
+                TIE_TOLERANCE * self.outside_cost,
+            ),
+            caps=None if None in limits else limits,
+            indices=[table.tolist() for table in tables],
             notes=tuple(n for n in map(condition_note, self._theory) if n),
         )
 
@@ -347,11 +358,23 @@ class CloudRouting:
         rate = float(self.split.rates[k])
         return theory.policy_improvement(node, rate, last, blocked_cost=blocked)
 
-    def _threshold_limits(self, name: str) -> list[int | None]:
-        return [limit for limit, _ in self._thresholds(name)]
+    def _refused(self, k: int, index: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """From the first state on in which a rule of this index refuses."""
+        taken = accepts(index, self.outside_cost, self._charges[k])
+        refused: NDArray[np.bool_] = np.logical_or.accumulate(~taken)
+        return refused
 
-    def _index_tables(self, name: str) -> list[list[float]]:
-        return [[float(v) for v in table] for _, table in self._thresholds(name)]
+    def _prices(self, name: str, k: int, last: int) -> NDArray[np.float64]:
+        """Index and charge of a node in states 0..last, inf where it refuses."""
+        index = self._index(name, k, last)
+        return np.where(self._refused(k, index), np.inf, index + self._charges[k])
+
+    def _limits(self, name: str) -> list[int | None]:
+        """Per node the first state without routing; all None where the index is not determined."""
+        try:
+            return [limit for limit, _ in self._thresholds(name)]
+        except InputError:  # a split over nodes that are free up to their capacity
+            return [None] * len(self.nodes)
 
     def _thresholds(self, name: str) -> list[tuple[int | None, NDArray[np.float64]]]:
         """Per node the first state without routing (None: never), and the indices before it."""
@@ -359,18 +382,17 @@ class CloudRouting:
 
     def _threshold(self, name: str, k: int) -> tuple[int | None, NDArray[np.float64]]:
         node, charge = self._theory[k], self._charges[k]
-        last = 2 * node.servers + 64
-        if charge + upper_bound(node) <= self.outside_cost and node.room is None:
-            return None, self._index(name, k, last)
+        shown = last = 2 * node.servers + 64
+        endless = node.room is None and accepts(upper_bound(node), self.outside_cost, charge)
         while True:
             last = last if node.room is None else min(last, node.room)
             index = self._index(name, k, last)
-            refused = ~accepts(index, self.outside_cost, charge)
-            if refused.any():
+            refused = self._refused(k, index)
+            if refused[-1]:
                 first = int(np.argmax(refused))
                 return first, index[:first]
-            if last >= FARTHEST:
-                return None, index
+            if endless or last >= FARTHEST:
+                return None, index[: shown + 1]
             last *= 4
 
     def _split_heuristic(self) -> Heuristic:
