@@ -378,7 +378,7 @@ def _rate_bound(terms: list[Term], masks: list[list[Array]], grid: Grid) -> floa
 def _cost_scale(
     costs: list[Array], terms: list[Term], masks: list[list[Array]], grid: Grid
 ) -> float:
-    total = sum((np.abs(cost) for cost in costs), np.zeros(()))
+    total: Array = np.abs(sum(costs, np.zeros(())))
     for term, allowed in zip(terms, masks, strict=True):
         most: Array = np.zeros(())
         for choice, mask in zip(term.choices, allowed, strict=True):
