@@ -9,12 +9,26 @@ from typing import Any
 import pytest
 
 import mdpcloud as mc
-from mdpcloud.engine import compile_model, indexed, lattice
+from mdpcloud.engine import compile_model, fused, indexed, lattice
 from mdpcloud.engine.rows import RowsProblem
 from tests.common.interpreter import Interpreted, interpret_case
 from tests.models import Case, case, cases
 
 FORMS = ("lattice", "indexed", "rows", "lattice in pieces", "indexed in pieces")
+FUSED = ("lattice in fused pieces", "indexed in fused pieces")
+
+# Compiling a fused sweep takes seconds: some models that differ in structure stand for all.
+WITH_FUSED = (
+    "closed phase-type network",
+    "downgrading (1, 2, 4)",
+    "jiq with exchange",
+    "machine that wears",
+    "restless arm",
+    "retrial",
+    "routing C6",
+    "service-rate control",
+    "trunk reservation",
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,8 @@ def forms(one: Case) -> tuple[str, ...]:
     events = [e for e in model.events if isinstance(e, mc.Event)]
     by_function = any(callable(a.step) for e in events for a in e.actions)
     boxed = isinstance(model.space, mc.Lattice) and not by_function
-    return tuple(form for form in FORMS if boxed or not form.startswith("lattice"))
+    possible = (*FORMS, *FUSED) if one.name in WITH_FUSED else FORMS
+    return tuple(form for form in possible if boxed or not form.startswith("lattice"))
 
 
 @contextmanager
@@ -97,7 +112,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def one(request: pytest.FixtureRequest) -> Compiled:
+def one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Compiled:
     """A case in one of its forms."""
     name, form = request.param
+    if form in FUSED:
+        monkeypatch.setattr(fused, "FEWEST", 0)
     return Compiled(case(name), compiled(name, form), read(name))

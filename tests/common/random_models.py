@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mdpcloud as mc
 from mdpcloud.model.event import Step
 
-__all__ = ["models"]
+__all__ = ["models", "returning_models"]
 
 LONGEST = 3  # of a step, per axis
 
@@ -33,8 +33,10 @@ class Lookup:
 class Maker:
     """Draws the parts of a model."""
 
-    def __init__(self, rng: np.random.Generator, caps: tuple[int, ...]) -> None:
-        self.rng, self.caps = rng, caps
+    def __init__(
+        self, rng: np.random.Generator, caps: tuple[int, ...], decades: float = 0.0
+    ) -> None:
+        self.rng, self.caps, self.decades = rng, caps, decades
 
     def axes(self) -> tuple[int, ...]:
         """A random set of axes."""
@@ -47,7 +49,12 @@ class Maker:
 
     def rate(self) -> Lookup:
         """Rates, a third of them zero."""
-        return self.table(lambda s: self.rng.random(s) * (self.rng.random(s) < 0.67))
+        scale = 10.0 ** self.rng.uniform(-self.decades, self.decades)
+        return self.table(lambda s: scale * self.rng.random(s) * (self.rng.random(s) < 0.67))
+
+    def positive_rate(self) -> float:
+        """One rate that is not zero."""
+        return float(10.0 ** self.rng.uniform(-self.decades - 1.0, self.decades))
 
     def cost(self) -> Any:
         """A cost: zero, a number or a table."""
@@ -112,6 +119,37 @@ class Maker:
             terms.append(self.control(len(terms)))
         costs = [self.table(self.rng.standard_normal) for _ in range(self.rng.integers(0, 4))]
         return mc.Model(mc.Lattice({"i": self.caps}, where=self.region()), terms, cost_rate=costs)
+
+    def returning_model(self) -> mc.Model:
+        """A model on a box in which every policy comes back to the origin."""
+        model = self.model()
+        back = [
+            mc.Event(
+                f"back {k}",
+                Lookup(self.positive_rate() * (np.arange(cap + 1) > 0), (k,)),
+                mc.step(i={k: -1}),
+            )
+            for k, cap in enumerate(self.caps)
+        ]
+        slow = mc.Event("slow", 0.01, mc.Action("pay", cost=self.cost()))
+        return mc.Model(
+            mc.Lattice({"i": self.caps}),
+            [*model.events, *back, slow],
+            cost_rate=list(model.cost_rate),
+        )
+
+
+def returning_models(decades: float) -> st.SearchStrategy[mc.Model]:
+    """Models of at most twelve states in which every policy has one closed class."""
+    caps = st.lists(st.integers(0, 5), min_size=1, max_size=3).filter(
+        lambda c: np.prod(np.array(c) + 1) <= 12
+    )
+    seeds = st.integers(0, 2**32 - 1)
+    return st.builds(
+        lambda s, c: Maker(np.random.default_rng(s), tuple(c), decades).returning_model(),
+        seeds,
+        caps,
+    )
 
 
 def models() -> st.SearchStrategy[mc.Model]:
