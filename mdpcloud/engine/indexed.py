@@ -6,6 +6,7 @@ reachability. One extra cell holds FAR; moves that leave the space point to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from mdpcloud.model.space import Axes, Lattice, Reachable
 __all__ = ["IndexedLayout", "enumerate_states", "grid_of_states"]
 
 BLOCK = 2048
+FARTHEST = 20_000  # events from the start, beyond which a space counts as unbounded
 Array = NDArray[Any]
 
 
@@ -66,13 +68,8 @@ def enumerate_states(model: Model) -> Grid:
 
 
 def _inside(space: Lattice) -> Grid:
-    if space.where is None:
-        places = np.arange(int(np.prod(space.shape)))
-    else:
-        inside = np.broadcast_to(np.asarray(space.where(space.mesh()), dtype=bool), space.shape)
-        places = np.flatnonzero(inside)
-    if not places.size:
-        raise InputError("the space is empty: no point of the lattice meets its condition")
+    inside = space.inside()
+    places = np.arange(math.prod(space.shape)) if inside is None else np.flatnonzero(inside)
     return grid_of_states(
         space.axes, [c.astype(np.int64) for c in np.unravel_index(places, space.shape)]
     )
@@ -83,19 +80,34 @@ def _reach(model: Model, space: Reachable) -> Grid:
     frontier = [np.array([value], dtype=np.int64) for value in space.axes.sizes]
     codec = Codec([2 * max(1, int(c[0])) for c in frontier])
     known = codec.encode(frontier)
-    while frontier[0].size:
+    for _ in range(FARTHEST):
         grid = grid_of_states(space.axes, frontier)
         found = _targets_of(evaluate_terms(model.events, grid), grid)
         codec, known = _widen(codec, known, found)
-        keys = np.setdiff1d(codec.encode(found), known)
-        known = np.union1d(known, keys)
+        known, keys = _merge(known, np.unique(codec.encode(found)))
         if known.size > space.max_states:
             raise InputError(
-                f"more than {space.max_states} states can be reached; bound the coordinates by "
-                "conditions, or raise max_states"
+                f"more than {space.max_states} states can be reached{_example(space, frontier)}; "
+                "bound the coordinates by conditions, or raise max_states"
             )
+        if not keys.size:
+            return grid_of_states(space.axes, codec.decode(known))
         frontier = codec.decode(keys)
-    return grid_of_states(space.axes, codec.decode(known))
+    raise InputError(
+        f"states more than {FARTHEST} events from the start can be reached"
+        f"{_example(space, frontier)}; bound the coordinates by conditions, or give a Lattice"
+    )
+
+
+def _example(space: Reachable, columns: Sequence[Array]) -> str:
+    return f", such as {space.axes.describe([int(c[-1]) for c in columns])}"
+
+
+def _merge(known: Array, found: Array) -> tuple[Array, Array]:
+    """Sorted keys with those of ``found`` that are new, and these alone."""
+    place = np.searchsorted(known, found)
+    new = known[np.minimum(place, known.size - 1)] != found
+    return np.insert(known, place[new], found[new]), found[new]
 
 
 def _widen(codec: Codec, known: Array, found: list[Array]) -> tuple[Codec, Array]:
@@ -175,6 +187,10 @@ class IndexedLayout:
         self.targets[self._filled] = self.target(move)
         self._filled += 1
         return 0
+
+    def cell(self, state: int) -> int:
+        """Cell of a state."""
+        return state
 
     def leaves(self, move: Transition) -> Array:
         """Where a move leaves the space."""

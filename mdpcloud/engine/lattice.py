@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from mdpcloud.engine.terms import Grid, Transition
 from mdpcloud.engine.vector_kernels import FAR
-from mdpcloud.errors import InputError
 from mdpcloud.model.space import Lattice
 
 __all__ = ["LatticeLayout", "lattice_grid"]
@@ -30,12 +29,7 @@ Array = NDArray[Any]
 def lattice_grid(space: Lattice) -> Grid:
     """The open mesh of a lattice, with its region."""
     columns = tuple(np.ogrid[tuple(slice(0, n) for n in space.shape)])
-    if space.where is None:
-        return Grid(space.axes, columns, space.shape)
-    inside = np.asarray(space.where(space.mesh()), dtype=bool)
-    if not inside.any():
-        raise InputError("the space is empty: no point of the lattice meets its condition")
-    return Grid(space.axes, columns, space.shape, np.array(np.broadcast_to(inside, space.shape)))
+    return Grid(space.axes, columns, space.shape, space.inside())
 
 
 class LatticeLayout:
@@ -136,6 +130,13 @@ class LatticeLayout:
     def offset(self, move: Transition) -> int:
         """Cells between a state and the target of a move."""
         return int(sum(int(a) * int(s) for a, s in zip(move.shift, self.strides, strict=True)))
+
+    def cell(self, state: int) -> int:
+        """Cell of a state."""
+        place = state
+        if self.grid.inside is not None:
+            place = np.flatnonzero(self.grid.inside)[state]
+        return self.front + int(np.dot(np.unravel_index(place, self.shape), self.strides))
 
     def leaves(self, move: Transition) -> Array:
         """Where a move leaves the space; broadcasts over the lattice."""

@@ -7,7 +7,7 @@ here depends on which: arrays broadcast over ``Grid.shape``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
+from mdpcloud.model.calls import call
 from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, Step
 from mdpcloud.model.space import Axes
 
@@ -120,24 +121,48 @@ def _event(event: Event, grid: Grid) -> Term:
 
 def _action(action: Action, owner: str, grid: Grid) -> Choice:
     cost = evaluate_field(action.cost, grid, f"{owner}: cost")
-    steps = _call(action.step, grid, f"{owner}: step") if callable(action.step) else action.step
-    if steps is None:
-        moves = []
-    elif isinstance(steps, Step):
-        moves = [Transition(np.array(1.0), grid.axes.displacement(steps.amounts, owner))]
-    else:
-        moves = [_move(move, owner, grid) for move in steps]
+    steps = call(action.step, grid.x, f"{owner}: step") if callable(action.step) else action.step
+    moves = [_move(move, owner, grid) for move in _as_moves(steps, owner)]
     return Choice(action.name, cost, _condition(action.allowed, owner, grid), moves)
 
 
-def _move(move: Any, owner: str, grid: Grid) -> Transition:
-    if not isinstance(move, Move):
+def _as_moves(steps: Any, owner: str) -> Sequence[Move]:
+    if steps is None:
+        return ()
+    if isinstance(steps, Step):
+        return (Move(1.0, steps),)
+    moves = (steps,) if isinstance(steps, Move) else steps
+    if not isinstance(moves, Sequence) or not all(isinstance(move, Move) for move in moves):
         raise InputError(
-            f"{owner}: {move!r} is not a Move; a step is a Step, several Moves, or a function"
+            f"{owner}: step is {steps!r}; allowed are None, a step, several Moves, or a function "
+            "of x that returns one of these"
         )
+    return moves
+
+
+def _move(move: Move, owner: str, grid: Grid) -> Transition:
     weight = evaluate_field(move.weight, grid, f"{owner}: weight", nonnegative=True)
-    amounts = move.step.amounts if move.step is not None else {}
-    return Transition(weight, grid.axes.displacement(amounts, owner))
+    return Transition(weight, _shift(move.step, owner, grid))
+
+
+def _shift(step: Any, owner: str, grid: Grid) -> list[Any]:
+    """Integer displacement per flat axis, broadcasting over the grid."""
+    if step is not None and not isinstance(step, Step):
+        raise InputError(f"{owner}: {step!r} is not a step; write mdpcloud.step(axis=+1)")
+    amounts: Mapping[str, Any] = step.amounts if step is not None else {}
+    return [_amount(value, owner, grid) for value in grid.axes.displacement(amounts, owner)]
+
+
+def _amount(value: Any, owner: str, grid: Grid) -> Any:
+    array = np.asarray(value)
+    whole = array.dtype.kind == "f" and np.array_equal(array, np.round(array))
+    if not whole and array.dtype.kind not in "biu":
+        raise InputError(
+            f"{owner}: a step's amount is {value!r}; amounts are integers, or arrays of integers "
+            "from a step that is a function of x"
+        )
+    array = _broadcast(array.astype(np.int64), grid, f"{owner}: a step's amount")
+    return array if array.ndim else int(array)
 
 
 def _control(control: Control, grid: Grid) -> Term:
@@ -155,13 +180,13 @@ def _mode(mode: Mode, owner: str, grid: Grid) -> Choice:
 
 def _flow(flow: Flow, owner: str, grid: Grid) -> Transition:
     weight = evaluate_field(flow.rate, grid, f"{owner}: flow rate", nonnegative=True)
-    return Transition(weight, grid.axes.displacement(flow.step.amounts, owner))
+    return Transition(weight, _shift(flow.step, owner, grid))
 
 
 def _condition(allowed: Any, owner: str, grid: Grid) -> Array | None:
     if allowed is None or allowed is True:
         return None
-    value = _call(allowed, grid, f"{owner}: allowed") if callable(allowed) else allowed
+    value = call(allowed, grid.x, f"{owner}: allowed") if callable(allowed) else allowed
     return _broadcast(np.asarray(value, dtype=bool), grid, f"{owner}: allowed")
 
 
@@ -170,12 +195,10 @@ def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = Fa
 
     Entries that belong only to points outside the space are set to 0 when they are not valid.
     """
-    result = _call(value, grid, owner) if callable(value) else value
-    try:
-        array = np.array(result, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{owner}: {result!r} is not a number or an array of numbers") from None
-    array = _broadcast(array, grid, owner)
+    result = call(value, grid.x, owner) if callable(value) else value
+    if result is None or np.asarray(result).dtype.kind not in "biufO":
+        raise InputError(f"{owner} is {result!r}; it must be a number or an array of numbers")
+    array = _broadcast(np.array(result, dtype=np.float64), grid, owner)
     bad = ~np.isfinite(array)
     if nonnegative:
         bad |= array < 0
@@ -199,28 +222,13 @@ def _broadcast(array: Array, grid: Grid, owner: str) -> Array:
     if not fits:
         raise InputError(
             f"{owner} has shape {array.shape}, which does not broadcast over the states "
-            f"{grid.shape}; "
-            "compute it from the coordinates of x alone"
+            f"{grid.shape}; compute it from the coordinates of x alone"
         )
     if array.ndim and array.size == 1:
         return array.reshape(())
     if array.ndim and array.ndim < len(grid.shape):
         return array.reshape((1,) * (len(grid.shape) - array.ndim) + array.shape)
     return array
-
-
-def _call(function: Callable[[Any], Any], grid: Grid, owner: str) -> Any:
-    try:
-        with np.errstate(all="ignore"):
-            return function(grid.x)
-    except ValueError as error:
-        if "truth value" not in str(error):
-            raise
-        raise InputError(
-            f"{owner}: the function does not broadcast ({error}); x holds arrays, so write "
-            "np.where for if, "
-            "np.minimum for min, & for and"
-        ) from error
 
 
 def check_probabilities(term: Term, choice: Choice, taken: Array, grid: Grid) -> None:
@@ -238,8 +246,7 @@ def check_probabilities(term: Term, choice: Choice, taken: Array, grid: Grid) ->
         value = np.broadcast_to(total, grid.shape)[index]
         raise InputError(
             f"event {term.name!r}, action {choice.name!r}: the weights of its moves sum to {value} "
-            "in state "
-            f"{grid.describe(index)}; they must sum to 1"
+            f"in state {grid.describe(index)}; they must sum to 1"
         )
 
 
@@ -276,25 +283,28 @@ def _allowed(term: Term, leaves: Callable[[Transition], Array], grid: Grid) -> l
             stuck = stuck & ~mask
     index = grid.first(stuck)
     if index is not None:
-        raise InputError(_stuck_message(term, index, grid))
+        raise InputError(_stuck_message(term, leaves, index, grid))
     return masks
 
 
-def _stuck_message(term: Term, index: tuple[int, ...], grid: Grid) -> str:
+def _stuck_message(
+    term: Term, leaves: Callable[[Transition], Array], index: tuple[int, ...], grid: Grid
+) -> str:
+    def there(array: Any) -> Any:
+        return np.broadcast_to(array, grid.shape)[index]
+
     kind = "control" if term.control else "event"
-    rate = np.broadcast_to(term.rate, grid.shape)[index]
+    has = f"{kind} {term.name!r} has rate {there(term.rate)}"
     state = grid.describe(index)
-    if len(term.choices) > 1:
-        names = ", ".join(repr(choice.name) for choice in term.choices)
+    out = [m for m in term.choices[0].moves if there(leaves(m)) and there(m.weight) > 0]
+    if len(term.choices) == 1 and out:
+        shift = grid.axes.describe([there(amount) for amount in out[0].shift])
         return (
-            f"{kind} {term.name!r} has rate {rate} but no allowed action in state {state}: each of "
-            f"{names} "
-            "leaves the space or is not allowed there"
+            f"{has} in state {state}, where its step {shift} leaves the space; give it rate 0 "
+            "there, or an action that stays"
         )
-    moves = term.choices[0].moves
-    shift = [np.broadcast_to(a, grid.shape)[index] for a in moves[0].shift] if moves else []
+    names = ", ".join(repr(choice.name) for choice in term.choices)
     return (
-        f"{kind} {term.name!r} has rate {rate} in state {state}, where its step "
-        f"{grid.axes.describe(shift)} "
-        "leaves the space; give it rate 0 there, or an action that stays"
+        f"{has} but no allowed action in state {state}: each of {names} leaves the space or is not "
+        "allowed there"
     )

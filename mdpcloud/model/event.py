@@ -32,6 +32,8 @@ Amount: TypeAlias = Any  # an integer, or an integer array that broadcasts over 
 Value: TypeAlias = float | NDArray[np.float64] | Callable[..., Any]
 Condition: TypeAlias = Callable[..., Any] | bool | None
 
+MOST_CHOICES = 127  # actions of an event or modes of a control, so that numbers fit int8
+
 
 @dataclass(frozen=True)
 class Step:
@@ -124,7 +126,7 @@ class Event:
         if isinstance(actions, Step):
             actions = Action(name, actions)
         listed = (actions,) if isinstance(actions, Action) else tuple(actions)
-        _check_choices(f"event {name!r}", "action", listed, Action)
+        _check_choices("event", name, listed, Action)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "actions", listed)
@@ -150,6 +152,9 @@ class Mode:
 
     def __post_init__(self) -> None:
         flows = (self.flows,) if isinstance(self.flows, Flow) else tuple(self.flows)
+        for flow in flows:
+            if not isinstance(flow, Flow):
+                raise InputError(f"mode {self.name!r}: {flow!r} is not a flow")
         object.__setattr__(self, "flows", flows)
 
 
@@ -162,20 +167,25 @@ class Control:
 
     def __init__(self, name: str, modes: Mode | Sequence[Mode]) -> None:
         listed = (modes,) if isinstance(modes, Mode) else tuple(modes)
-        _check_choices(f"control {name!r}", "mode", listed, Mode)
+        _check_choices("control", name, listed, Mode)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "modes", listed)
 
 
-def _check_choices(owner: str, word: str, listed: tuple[Any, ...], kind: type) -> None:
-    if not listed:
-        raise InputError(f"{owner} has no {word}; it needs at least one")
+def _check_choices(term: str, name: Any, listed: tuple[Any, ...], kind: type) -> None:
+    """Refuse what is not of the kind, no choice at all, and names that are not distinct."""
+    owner, word = f"{term} {name!r}", kind.__name__.lower()
     for item in listed:
         if not isinstance(item, kind):
-            raise InputError(f"{owner}: {item!r} is not a {kind.__name__}")
+            raise InputError(f"{owner}: {item!r} is no {word}")
     names = [item.name for item in listed]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"{owner} has two {word}s named {name!r}; names must differ")
-    if len(names) > 127:
-        raise InputError(f"{owner} has {len(names)} {word}s; at most 127 are supported")
+    for text in (name, *names):
+        if not isinstance(text, str):
+            raise InputError(f"{owner}: the name {text!r} is not a string")
+    if not names:
+        raise InputError(f"{owner} has no {word}; it needs at least one")
+    for text in names:
+        if names.count(text) > 1:
+            raise InputError(f"{owner} has two {word}s named {text!r}; names must differ")
+    if len(names) > MOST_CHOICES:
+        raise InputError(f"{owner} has {len(names)} {word}s; at most {MOST_CHOICES} are supported")

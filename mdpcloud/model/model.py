@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 from mdpcloud.errors import InputError
 from mdpcloud.model.event import Control, Event
 from mdpcloud.model.space import Lattice, Reachable
+from mdpcloud.plugins import did_you_mean
 
 __all__ = ["Model"]
 
@@ -86,8 +86,7 @@ class Model:
             ("action", action, choices.get(event, [])),
         ):
             if value not in known:
-                near = difflib.get_close_matches(value, known, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {known}"
+                hint = did_you_mean(value, known) or f"; there are {known}"
                 raise InputError(f"measure {name!r} counts an unknown {word} {value!r}{hint}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +10,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
+from mdpcloud.model.calls import call
+from mdpcloud.plugins import did_you_mean
 
 __all__ = ["Axes", "Lattice", "Reachable"]
 
@@ -30,8 +32,10 @@ class Axes:
     """
 
     def __init__(self, sizes: Sizes, what: str) -> None:
-        if not sizes:
-            raise InputError("a space needs at least one axis")
+        if not isinstance(sizes, Mapping) or not sizes:
+            raise InputError(
+                f"axes are {sizes!r}; a space needs a mapping of at least one name to its {what}"
+            )
         self.values: dict[str, int | tuple[int, ...]] = {}
         for name, value in sizes.items():
             if not str(name).isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
@@ -82,8 +86,7 @@ class Axes:
         flat: list[Any] = [0] * len(self)
         for name, amount in amounts.items():
             if name not in self.values:
-                near = difflib.get_close_matches(name, list(self.values), 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, self.values) or f"; there are {list(self.values)}"
                 raise InputError(f"{owner}: the space has no axis {name!r}{hint}")
             for k, value in self._members(name, amount, owner):
                 flat[self.position[name, k]] = value
@@ -97,9 +100,9 @@ class Axes:
             return [(None, amount)]
         if isinstance(amount, Mapping):
             for k in amount:
-                if not 0 <= k < len(size):
+                if k not in range(len(size)):
                     raise InputError(
-                        f"{owner}: {name}[{k}] does not exist; indices are 0..{len(size) - 1}"
+                        f"{owner}: {name}[{k!r}] does not exist; indices are 0..{len(size) - 1}"
                     )
             return list(amount.items())
         if isinstance(amount, (tuple, list)) and len(amount) == len(size):
@@ -157,6 +160,27 @@ class Lattice:
         """Named tuple of coordinates as an open mesh of shape (n_0, 1, ...), (1, n_1, ...), ..."""
         return self.axes.state(np.ogrid[tuple(slice(0, n) for n in self.shape)])
 
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Which points of the box belong to the space, of its shape; None: all of them.
+
+        Raises
+        ------
+        InputError
+            When the condition does not broadcast, or no point meets it.
+        """
+        if self.where is None:
+            return None
+        found = np.asarray(call(self.where, self.mesh(), "where"), dtype=bool)
+        try:
+            inside = np.array(np.broadcast_to(found, self.shape))
+        except ValueError:
+            raise InputError(
+                f"where has shape {found.shape}, which does not broadcast over the box {self.shape}"
+            ) from None
+        if not inside.any():
+            raise InputError("the space is empty: no point of the lattice meets its condition")
+        return inside
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Reachable:
@@ -174,6 +198,8 @@ class Reachable:
     max_states: int
 
     def __init__(self, start: Sizes, *, max_states: int = 20_000_000) -> None:
+        if not max_states >= 1:
+            raise InputError(f"max_states is {max_states}; it must be >= 1")
         object.__setattr__(self, "start", Axes(start, "start").values)
         object.__setattr__(self, "max_states", max_states)
 
