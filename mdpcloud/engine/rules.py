@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,10 @@ from numpy.typing import NDArray
 
 from mdpcloud.engine.problem import Problem, TermInfo
 from mdpcloud.errors import InputError
+from mdpcloud.model.calls import call, unknown_axis
+from mdpcloud.model.matrices import as_floats
 from mdpcloud.model.policy import Policy
+from mdpcloud.plugins import did_you_mean
 
 __all__ = ["action_numbers", "policy", "policy_for"]
 
@@ -57,8 +59,17 @@ def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
 
 
 def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
-    """As `policy`, for a compiled problem."""
+    """As `policy`, for a compiled problem; a `Policy` is checked like any other rules.
+
+    Raises
+    ------
+    InputError
+        As `policy`, and when a `Policy` was made for a model with other states or actions.
+    """
     decisions = {term.name: (e, term) for e, term in enumerate(problem.terms) if term.decision}
+    if isinstance(rules, Policy):
+        rules.check(problem)
+        rules = {name: _as_rule(array) for name, array in rules.actions.items()}
     named = _by_decision(rules, problem, decisions)
     actions = {}
     for name, (e, term) in decisions.items():
@@ -70,20 +81,32 @@ def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
 
 
 def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> Mapping[str, Any]:
-    terms = {term.name for term in problem.terms}
-    if isinstance(rules, Mapping) and (not rules or set(rules) & terms or len(decisions) != 1):
-        for name in rules:
-            if name not in terms:
-                raise InputError(f"the model has no event {name!r}{_hint(name, list(terms))}")
-        return rules
-    if len(decisions) == 1:
+    if len(decisions) == 1 and not _names_events(rules, problem, *decisions.values()):
         return {next(iter(decisions)): rules}
-    raise InputError(f"give a rule per decision, as a mapping; decisions are {list(decisions)}")
+    if not isinstance(rules, Mapping):
+        raise InputError(f"give a rule per decision, as a mapping; decisions are {list(decisions)}")
+    terms = [term.name for term in problem.terms]
+    for name in rules:
+        if name not in terms:
+            raise InputError(f"the model has no event {name!r}{_hint(name, terms)}")
+    return rules
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {list(known)}"
+def _names_events(rules: Any, problem: Problem, decision: tuple[int, TermInfo]) -> bool:
+    """Whether rules are a mapping from events, and not the probabilities of the only decision."""
+    if not isinstance(rules, Mapping):
+        return False
+    terms = [term.name for term in problem.terms]
+    actions = [*decision[1].actions, *range(len(decision[1].actions))]
+    return any(name in terms for name in rules) or not any(name in actions for name in rules)
+
+
+def _as_rule(array: Array) -> Any:
+    return array if array.ndim == 1 else dict(enumerate(array))
+
+
+def _hint(name: Any, known: Sequence[str]) -> str:
+    return did_you_mean(str(name), known) or f"; there are {list(known)}"
 
 
 def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
@@ -114,7 +137,7 @@ def _tabulate(problem: Problem, e: int, term: TermInfo, rule: Any) -> Array:
 
 def action_numbers(problem: Problem, term: TermInfo, rule: Any) -> Array:
     """Action numbers that a deterministic rule returns, (n,); whether they are allowed is open."""
-    return _numbers(_call(problem, rule) if callable(rule) else rule, term, problem)
+    return _numbers(_call(problem, term, rule) if callable(rule) else rule, term, problem)
 
 
 def _numbers(chosen: Any, term: TermInfo, problem: Problem) -> Array:
@@ -126,18 +149,28 @@ def _numbers(chosen: Any, term: TermInfo, problem: Problem) -> Array:
             f"the rule for {term.name!r} gives {array.size} actions for {problem.n} states"
         )
     array = array.reshape(problem.n)
-    if array.dtype.kind == "O":
-        raise InputError(
-            f"the rule for {term.name!r} returns {array[0]!r}; it must return the name or number "
-            "of an action"
-        )
     if array.dtype.kind == "U":
         return _from_names(array, term, problem)
-    if array.dtype.kind not in "iub" and not np.array_equal(array, np.round(array)):
+    if array.dtype.kind == "O":
+        number = {name: a for a, name in enumerate(term.actions)}
+        array = np.array([number.get(answer, answer) for answer in array], dtype=object)
+    wrong = _no_number(array)
+    if wrong.any():
+        state = int(np.argmax(wrong))
         raise InputError(
-            f"the rule for {term.name!r} returns {array.dtype} numbers; actions are integers"
+            f"the rule for {term.name!r} returns {array.tolist()[state]!r} in state "
+            f"{problem.label(state)}; it must return the name or number of an action"
         )
     return array.astype(np.int64)
+
+
+def _no_number(array: Array) -> Array:
+    """Where an array holds anything but whole numbers."""
+    if array.dtype.kind == "O":
+        return np.array([not isinstance(answer, (int, np.integer)) for answer in array])
+    if array.dtype.kind == "f":
+        return np.asarray(~np.isfinite(array) | (array != np.round(array)))
+    return np.full(array.size, array.dtype.kind not in "iub")
 
 
 def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
@@ -149,35 +182,43 @@ def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
             state = int(np.argmax(array == name))
             raise InputError(
                 f"the rule for {term.name!r} returns {name!r} in state {problem.label(state)}, "
-                "which is no "
-                f"action{_hint(name, term.actions)}"
+                f"which is no action{_hint(name, term.actions)}"
             )
     return np.array([number[name] for name in names])[inverse]
 
 
-def _call(problem: Problem, rule: Callable[[Any], Any]) -> Any:
+def _call(problem: Problem, term: TermInfo, rule: Callable[[Any], Any]) -> Any:
     """The rule in every state: one call with arrays where it takes them, else one per state."""
-    n = problem.n
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(rule(problem.state(slice(None))))
-        if result.shape == (n,) and result.dtype.kind in "iubfU":
-            return result if _same_one_by_one(problem, rule, result) else _one_by_one(problem, rule)
-    except (ValueError, TypeError, KeyError, IndexError):
-        pass
-    return _one_by_one(problem, rule)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        result = np.asarray(None)
+    if result.shape == (problem.n,) and result.dtype.kind in "iubfU":
+        some = np.linspace(0, problem.n - 1, SPOT_CHECKS).astype(int)
+        if all(_answer(problem, term, rule, int(s)) == result[s] for s in some):
+            return result
+    return _one_by_one([_answer(problem, term, rule, s) for s in range(problem.n)])
 
 
-def _one_by_one(problem: Problem, rule: Callable[[Any], Any]) -> Array:
-    answers = [np.asarray(rule(problem.state(s))).item() for s in range(problem.n)]
-    if any(isinstance(answer, str) for answer in answers):
-        return np.array([str(answer) for answer in answers])
-    return np.array(answers)
+def _answer(problem: Problem, term: TermInfo, rule: Callable[[Any], Any], s: int) -> Any:
+    """What the rule returns in one state."""
+    x, owner = problem.state(s), f"the rule for {term.name!r}"
+    try:
+        answer = np.asarray(rule(x))
+    except AttributeError as error:
+        raise unknown_axis(error, x, owner) from error
+    if answer.size != 1:
+        raise InputError(
+            f"{owner} returns {answer.tolist()!r} in state {problem.label(s)}; it must return the "
+            "name or number of one action"
+        )
+    return answer.item()
 
 
-def _same_one_by_one(problem: Problem, rule: Callable[[Any], Any], result: Array) -> bool:
-    some = np.unique(np.linspace(0, problem.n - 1, SPOT_CHECKS).astype(int))
-    return all(np.asarray(rule(problem.state(int(s)))).item() == result[s] for s in some)
+def _one_by_one(answers: list[Any]) -> Array:
+    kinds = {str if isinstance(answer, str) else type(answer) for answer in answers}
+    return np.array(answers, dtype=None if len(kinds) == 1 else object)
 
 
 def _probabilities(
@@ -190,8 +231,12 @@ def _probabilities(
             number = term.actions.index(key)
         if number is None or not 0 <= number < len(term.actions):
             raise InputError(f"{term.name!r} has no action {key!r}{_hint(str(key), term.actions)}")
-        weight = value(problem.state(slice(None))) if callable(value) else value
-        table[number] = np.broadcast_to(np.asarray(weight, dtype=np.float64), (problem.n,))
+        owner = f"the probability of {key!r} for {term.name!r}"
+        weight = call(value, problem.state(slice(None)), owner) if callable(value) else value
+        weight = as_floats(weight, owner).ravel()
+        if weight.size not in (1, problem.n):
+            raise InputError(f"{owner} has {weight.size} numbers for {problem.n} states")
+        table[number] = weight
     table[:, ~active] = 0.0
     total = table.sum(axis=0)
     wrong = active & ((np.abs(total - 1.0) > 1e-9) | (table < 0).any(axis=0) | ~np.isfinite(total))
@@ -206,7 +251,6 @@ def _probabilities(
         action, state = (int(k) for k in np.argwhere(refused)[0])
         raise InputError(
             f"the rule for {term.name!r} takes action {term.actions[action]!r} with positive "
-            "probability in "
-            f"state {problem.label(state)}, where it is not allowed"
+            f"probability in state {problem.label(state)}, where it is not allowed"
         )
     return table

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean
 
 __all__ = ["Policy"]
 
@@ -60,10 +61,32 @@ class Policy:
         """
         if decision is None and len(self.actions) == 1:
             decision = next(iter(self.actions))
-        if decision is None or decision not in self.actions:
-            raise InputError(f"decision {decision!r} is unknown; there are {list(self.actions)}")
+        if decision is None:
+            raise InputError(f"name one of the decisions; there are {list(self.actions)}")
+        if decision not in self.actions:
+            hint = did_you_mean(decision, self.actions) or f"; there are {list(self.actions)}"
+            raise InputError(f"the policy has no decision {decision!r}{hint}")
         array = self.actions[decision]
         return array.reshape(array.shape[:-1] + self.shape)
+
+    def check(self, problem: Any) -> None:
+        """Raise `InputError` unless a problem has its decisions, with its states and actions.
+
+        Whether the actions are allowed is open.
+        """
+        for term in problem.terms:
+            if not term.decision:
+                continue
+            if term.name not in self.actions:
+                raise InputError(f"the policy says nothing about decision {term.name!r}")
+            states = self.actions[term.name].shape[-1]
+            names = self.names[term.name]
+            if (states, names) != (problem.n, term.actions):
+                raise InputError(
+                    f"the policy was made for another model: {term.name!r} has {states} states and "
+                    f"actions {list(names)} there, {problem.n} states and {list(term.actions)} "
+                    "here; make it with mdpcloud.policy(model, ...)"
+                )
 
     def choice(self, problem: Any) -> Array | list[Array]:
         """The engine's choice array (terms, n); probabilities per term if the policy is randomised.
@@ -72,19 +95,18 @@ class Policy:
         ----------
         problem : Problem
             The compiled model; terms without a decision take their only allowed action.
+
+        Raises
+        ------
+        InputError
+            When the policy was made for other states or actions.
         """
+        self.check(problem)
         choice = problem.greedy(problem.pack(np.zeros(problem.n)), 0.0)
         for e, term in enumerate(problem.terms):
             if not term.decision:
                 continue
-            if term.name not in self.actions:
-                raise InputError(f"the policy says nothing about decision {term.name!r}")
             array = self.actions[term.name]
-            if array.shape[-1] != problem.n:
-                raise InputError(
-                    f"the policy has {array.shape[-1]} states, the model {problem.n}; "
-                    "make it with mdpcloud.policy(model, ...)"
-                )
             if array.ndim == 1:
                 choice[e] = np.where(choice[e] < 0, choice[e], array)
         return self._mixture(problem, choice) if self.randomised else choice
