@@ -14,7 +14,6 @@ import numpy as np
 from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.engine.structure import end_components
-from mdpcloud.errors import SolveError
 from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.solve.limits import Goal, Monitor, Status
 from mdpcloud.solve.multichain import Multichain, multichain
@@ -34,38 +33,48 @@ def solve_components(
     """The solution by end components; None where there is one, so that the gain is one number."""
     if end_components(problem.rows()).count < 2:
         return None
-    found = _solved(problem, tolerance, monitor)
-    gains, bounds, values = signed(
-        model, 0.5 * (found.lower + found.upper), (found.lower, found.upper), found.values
-    )
-    goal = Goal(tolerance, problem.cost_scale)
-    width = np.array([goal.width(lo, hi) for lo, hi in zip(found.lower, found.upper, strict=True)])
-    met = bool((found.upper - found.lower <= width).all())
+    found, status = _solved(problem, tolerance, monitor)
+    gains, bounds, values = _signed(model, found)
     return Solution(
         gains=gains,
         bounds=bounds,
         values=values,
         policy=policy_of(problem, found.choice),
-        status=Status.CONVERGED if met else Status.STALLED,
+        status=status,
         iterations=monitor.iterations,
         solver="end_components",
         elapsed=monitor.elapsed,
     )
 
 
-def _solved(problem: Any, tolerance: float, monitor: Monitor) -> Multichain:
+def _signed(model: Any, found: Multichain) -> tuple[Floats, tuple[Any, Any], Floats]:
+    middle = 0.5 * (found.lower + found.upper)
+    return signed(model, middle, (found.lower, found.upper), found.values)
+
+
+def _solved(problem: Any, tolerance: float, monitor: Monitor) -> tuple[Multichain, Status]:
+    """Bounds by state, certified also where a component stopped early, and how it ended."""
+    missed = Status.STALLED
+
     def solve_component(piece: RowsProblem) -> tuple[float, float, Floats, Choice]:
+        nonlocal missed
         goal = Goal(COMPONENT_TOLERANCE * tolerance, piece.cost_scale or 1.0)
         start = piece.pack(np.zeros(piece.n))
         outcome = PolicyIteration().run(piece, goal, monitor, start)
         if outcome.status is Status.STALLED:
             outcome = ValueIteration().run(piece, goal, monitor, outcome.h)
-        if outcome.status not in (Status.CONVERGED, Status.PRECISION):
-            raise SolveError(f"an end component of {piece.n} states: {outcome.status.value}")
+        if outcome.status is not Status.CONVERGED:
+            missed = outcome.status
+        if outcome.status is Status.INTERRUPTED:
+            monitor.end(outcome.status)
         certificate = outcome.certificate
         return certificate.low, certificate.high, piece.unpack(outcome.h), certificate.choice
 
-    return multichain(problem, solve_component)
+    found = multichain(problem, solve_component)
+    goal = Goal(tolerance, problem.cost_scale)
+    widths = [goal.width(lo, hi) for lo, hi in zip(found.lower, found.upper, strict=True)]
+    met = (found.upper - found.lower <= np.array(widths)).all()
+    return found, Status.CONVERGED if met else missed
 
 
 def evaluate_classes(
@@ -77,20 +86,19 @@ def evaluate_classes(
     monitor: Monitor,
 ) -> Evaluation:
     """A policy whose chain has several recurrent classes: gains and measures per state."""
-    found = _solved(fixed, tolerance, monitor)
-    gains, bounds, values = signed(
-        model, 0.5 * (found.lower + found.upper), (found.lower, found.upper), found.values
-    )
+    found, status = _solved(fixed, tolerance, monitor)
+    gains, bounds, values = _signed(model, found)
     measures: dict[str, Any] = {}
     for name, rate in wanted.items():
-        measure = _solved(fixed.with_cost(rate), tolerance, monitor)
+        measure, ended = _solved(fixed.with_cost(rate), tolerance, monitor)
         measures[name] = (measure.lower, measure.upper)
+        status = ended if status is Status.CONVERGED else status
     return Evaluation(
         gains=gains,
         bounds=bounds,
         values=values,
         policy=policy,
-        status=Status.CONVERGED,
+        status=status,
         iterations=monitor.iterations,
         solver="end_components",
         elapsed=monitor.elapsed,

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 from mdpcloud.errors import InputError
 
-__all__ = ["AverageCost", "Criterion", "Discounted"]
+__all__ = ["AverageCost", "Criterion", "Discounted", "discount_rate"]
+
+SMALLEST_FACTOR = 1e-300  # in place of the factor 0, which has no rate
 
 
 @dataclass(frozen=True)
 class AverageCost:
     """Long-run average cost per unit of time (per step in discrete time)."""
+
+    scale = 1.0
+    """What the engine's values are to be multiplied by."""
+
+    def rate_for(self, discrete: bool) -> float:
+        """The discount rate, 0."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,9 @@ class Discounted:
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.factor is None):
             raise InputError("give rate (continuous time) or factor (discrete time), and not both")
+        for name, value in (("rate", self.rate), ("factor", self.factor)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise InputError(f"discount {name} is {value!r}; it must be a number")
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
             raise InputError(f"discount rate is {self.rate}; it must be finite and > 0")
         if self.factor is not None and not 0 <= self.factor < 1:
@@ -52,7 +66,28 @@ class Discounted:
             raise InputError(f"the model is in {kind} time: use Discounted({right}=...)")
         if self.rate is not None:
             return self.rate
-        return 1.0 / max(self.factor or 0.0, 1e-300) - 1.0
+        return self.scale - 1.0
+
+    @property
+    def scale(self) -> float:
+        """What the engine's values are to be multiplied by: 1/b in discrete time."""
+        return 1.0 if self.factor is None else 1.0 / max(self.factor, SMALLEST_FACTOR)
 
 
 Criterion = AverageCost | Discounted
+
+
+def discount_rate(criterion: Any, discrete: bool) -> float:
+    """The rate alpha of a criterion, 0 for average cost; checks that it is one.
+
+    Raises
+    ------
+    InputError
+        When it is no criterion, or one for the other kind of time.
+    """
+    if not isinstance(criterion, AverageCost | Discounted):
+        raise InputError(
+            f"criterion is {criterion!r}; it must be mdpcloud.AverageCost() or "
+            "mdpcloud.Discounted(...)"
+        )
+    return criterion.rate_for(discrete)

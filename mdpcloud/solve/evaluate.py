@@ -10,16 +10,18 @@ import numpy as np
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rules import policy_for
-from mdpcloud.errors import SolveError
+from mdpcloud.engine.structure import end_components
+from mdpcloud.errors import InputError, MultichainError, SolveError
 from mdpcloud.model.model import Model, is_count
 from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.chains import SingularChainError
-from mdpcloud.solve.criteria import AverageCost, Criterion
+from mdpcloud.solve.classes import evaluate_classes
+from mdpcloud.solve.criteria import AverageCost, Criterion, discount_rate
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
 from mdpcloud.solve.limits import Monitor, Progress, Status
-from mdpcloud.solve.result import Evaluation
-from mdpcloud.solve.reward import signed, value_bounds
+from mdpcloud.solve.result import Evaluation, Solution, insist
+from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 
 __all__ = ["evaluate", "improve"]
 
@@ -68,34 +70,42 @@ def evaluate(
         When the tolerance was not met.
     """
     problem = compile_model(model, threads=threads)
-    if not isinstance(policy, Policy):
-        policy = policy_for(problem, policy)
+    discount = discount_rate(criterion, problem.discrete)
+    policy = policy_for(problem, policy)
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
-    discount = (
-        criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
-    )
-    monitor = Monitor(None, time_limit, progress)
-    solver = FixedSolver(fixed, tolerance, discount, monitor)
+    monitor = Monitor(None, time_limit, signed_progress(model, progress))
     wanted = {} if discount else measure_rates(model, problem, choice)
-    try:
-        result = solver.solve(fixed)
-        measures = {name: solver.solve(fixed.with_cost(rate)) for name, rate in wanted.items()}
-    except SingularChainError:
-        from mdpcloud.solve.classes import evaluate_classes
-
-        return evaluate_classes(model, policy, fixed, wanted, tolerance, monitor)
-    evaluation = _assemble(model, policy, criterion, result, measures, discount, monitor)
-    failed = next(
-        (r for r in [result, *measures.values()] if r.status is not Status.CONVERGED), None
-    )
-    if failed is not None and strict:
-        raise SolveError(
-            f"{failed.status.value}: bounds [{failed.low:.12g}, {failed.high:.12g}] at tolerance "
-            f"{tolerance:g}",
-            evaluation,
-        )
+    found = _solve_each(fixed, wanted, tolerance, discount, monitor)
+    if found is None:
+        evaluation = evaluate_classes(model, policy, fixed, wanted, tolerance, monitor)
+    else:
+        evaluation = _assemble(model, policy, criterion, *found, discount, monitor)
+    if strict:
+        insist(evaluation, tolerance)
     return evaluation
+
+
+def _solve_each(
+    fixed: Any, wanted: Mapping[str, Floats], tolerance: float, discount: float, monitor: Monitor
+) -> tuple[FixedResult, dict[str, FixedResult]] | None:
+    """The cost and each measure; None where there are several recurrent classes."""
+    solver = FixedSolver(fixed, tolerance, discount, monitor)
+    try:
+        cost = solver.solve(fixed)
+        measures = {name: solver.solve(fixed.with_cost(rate)) for name, rate in wanted.items()}
+    except SingularChainError as error:
+        if discount:
+            raise SolveError(f"the discounted values cannot be computed: {error}") from error
+        return None
+    if _worst(cost, measures) in (Status.STALLED, Status.PRECISION) and not discount:
+        return None if end_components(fixed.rows()).count > 1 else (cost, measures)
+    return cost, measures
+
+
+def _worst(cost: FixedResult, measures: Mapping[str, FixedResult]) -> Status:
+    missed = (r.status for r in (cost, *measures.values()) if r.status is not Status.CONVERGED)
+    return next(missed, Status.CONVERGED)
 
 
 def _assemble(
@@ -109,15 +119,14 @@ def _assemble(
 ) -> Evaluation:
     lower, upper = value_bounds(result.values, result.low, result.high, criterion, discount)
     values = 0.5 * (np.asarray(lower) + np.asarray(upper)) if discount else result.values
-    gain = 0.5 * (result.low + result.high)
-    gains, bounds, values = signed(model, np.full(values.size, gain), (lower, upper), values)
-    worst = [r.status for r in (result, *measures.values()) if r.status is not Status.CONVERGED]
+    gains = np.full(0 if discount else values.size, 0.5 * (result.low + result.high))
+    gains, bounds, values = signed(model, gains, (lower, upper), values)
     return Evaluation(
         gains=gains,
         bounds=bounds,
         values=values,
         policy=policy,
-        status=worst[0] if worst else Status.CONVERGED,
+        status=_worst(result, measures),
         iterations=monitor.iterations,
         solver="fixed_policy",
         elapsed=monitor.elapsed,
@@ -151,17 +160,34 @@ def improve(model: Any, policy_or_evaluation: Any) -> Policy:
     Parameters
     ----------
     model : Model or TabularModel
-    policy_or_evaluation : Policy, Evaluation, or what `mdpcloud.policy` takes
+    policy_or_evaluation : Policy, Evaluation, Solution, or what `mdpcloud.policy` takes
 
     Returns
     -------
     Policy
-        Its gain is no larger than that of the policy; ties go to the first action.
+        Its gain is no larger than that of the policy (under discounting: its values); ties go to
+        the first action.
+
+    Raises
+    ------
+    MultichainError
+        When the policy has several recurrent classes: its relative values in different classes
+        cannot be compared.
     """
     evaluation = policy_or_evaluation
-    if not isinstance(evaluation, Evaluation):
+    if not isinstance(evaluation, (Evaluation, Solution)):
         evaluation = evaluate(model, policy_or_evaluation)
+    average = isinstance(evaluation.criterion, AverageCost)
+    if average and np.ndim(evaluation.bounds[0]):
+        raise MultichainError(
+            "the policy has several recurrent classes, so that its relative values do not say what "
+            f"is better; its gains lie between {evaluation.gains.min():.6g} and "
+            f"{evaluation.gains.max():.6g}"
+        )
     problem = compile_model(model)
-    sense = getattr(model, "sense", 1)
-    h = problem.pack(sense * evaluation.values)
+    if evaluation.values.size != problem.n:
+        raise InputError(
+            f"the evaluation has {evaluation.values.size} states, the model {problem.n}"
+        )
+    h = problem.pack(costs_of(model, evaluation.values, evaluation.criterion))
     return policy_of(problem, problem.greedy(h, rounding_margin(problem, h)))

@@ -6,6 +6,7 @@ import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TypeAlias
 
 from mdpcloud.errors import InputError
@@ -49,8 +50,8 @@ class Goal:
     discount: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
-            raise InputError(f"tolerance is {self.tolerance}; it must be in (0, 1)")
+        if not isinstance(self.tolerance, Real) or not 0 < self.tolerance < 1:
+            raise InputError(f"tolerance is {self.tolerance!r}; it must be in (0, 1)")
 
     def width(self, low: float, high: float, largest: float = 0.0) -> float:
         """The width to reach, given bounds so far; ``largest`` is max |V| under discounting."""
@@ -78,22 +79,29 @@ class Monitor:
     time_limit: float | None = None
     progress: Progress | None = None
     iterations: int = 0
+    ended: Status | None = field(default=None, init=False)
     started: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
         if self.max_iterations is not None and self.max_iterations < 1:
-            raise InputError(f"max_iterations is {self.max_iterations}; it must be >= 1")
+            raise InputError(f"max_iterations is {self.max_iterations}; it must be >= 1 or None")
         if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"time_limit is {self.time_limit}; it must be > 0 seconds")
+            raise InputError(f"time_limit is {self.time_limit} s; it must be > 0 or None")
 
     @property
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
+    def end(self, status: Status) -> None:
+        """Let every later `count` raise `Stopped`."""
+        self.ended = status
+
     def count(self, done: int) -> None:
         """Add iterations; raises `Stopped` past a limit."""
         self.iterations += done
+        if self.ended is not None:
+            raise Stopped(self.ended)
         if self.max_iterations is not None and self.iterations >= self.max_iterations:
             raise Stopped(Status.ITERATIONS)
         if self.time_limit is not None and self.elapsed > self.time_limit:

@@ -15,14 +15,16 @@ import numpy as np
 
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
-from mdpcloud.errors import InputError, SolveError
+from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy, policy_of
-from mdpcloud.solve.criteria import AverageCost, Criterion
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.solve.classes import solve_components
+from mdpcloud.solve.criteria import AverageCost, Criterion, discount_rate
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
 from mdpcloud.solve.outcome import Outcome
 from mdpcloud.solve.policy_iteration import PolicyIteration
-from mdpcloud.solve.result import Evaluation, Solution
-from mdpcloud.solve.reward import signed, value_bounds
+from mdpcloud.solve.result import Evaluation, Solution, insist
+from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 from mdpcloud.solve.value_iteration import ValueIteration
 
 __all__ = ["SOLVERS", "Solver", "solve"]
@@ -102,25 +104,36 @@ def solve(
     (0.5, True)
     """
     problem: Any = compile_model(model, threads=threads)
-    discount = (
-        criterion.rate_for(problem.discrete) if not isinstance(criterion, AverageCost) else 0.0
-    )
+    discount = discount_rate(criterion, problem.discrete)
     goal = Goal(tolerance, problem.cost_scale, discount)
-    monitor = Monitor(max_iterations, time_limit, progress)
+    monitor = Monitor(max_iterations, time_limit, signed_progress(model, progress))
     h = problem.pack(_start_values(start, problem, model))
-    for candidate in _candidates(solver):
-        outcome = candidate.run(problem, goal, monitor, h)
-        if outcome.status is Status.STALLED and not discount:
-            several = _several_components(model, problem, tolerance, monitor)
+    solution = _first_success(model, problem, criterion, _candidates(solver), goal, monitor, h)
+    if strict:
+        insist(solution, tolerance)
+    return solution
+
+
+def _first_success(
+    model: Any,
+    problem: Any,
+    criterion: Criterion,
+    solvers: Sequence[Solver],
+    goal: Goal,
+    monitor: Monitor,
+    h: Floats,
+) -> Solution:
+    """What the first solver finds, or the next one where it stalls; by components if need be."""
+    for solver in solvers:
+        outcome = solver.run(problem, goal, monitor, h)
+        if outcome.status in (Status.STALLED, Status.PRECISION) and not goal.discount:
+            several = solve_components(model, problem, goal.tolerance, monitor)
             if several is not None:
                 return several
         if outcome.status is not Status.STALLED:
             break
         h = outcome.h
-    solution = _assemble(model, problem, criterion, outcome, candidate.name, monitor, discount)
-    if outcome.status is not Status.CONVERGED and strict:
-        raise SolveError(_failure(solution, outcome, goal), solution)
-    return solution
+    return _assemble(model, problem, criterion, outcome, solver.name, monitor, goal.discount)
 
 
 def _candidates(solver: str | Solver | None) -> Sequence[Solver]:
@@ -129,7 +142,8 @@ def _candidates(solver: str | Solver | None) -> Sequence[Solver]:
     if not isinstance(solver, str):
         return [solver]
     if solver not in SOLVERS:
-        raise InputError(f"solver {solver!r} is unknown; there are {list(SOLVERS)}")
+        hint = did_you_mean(solver, SOLVERS) or f"; there are {list(SOLVERS)}"
+        raise InputError(f"solver {solver!r} is unknown{hint}")
     return [SOLVERS[solver]()]
 
 
@@ -137,22 +151,18 @@ def _start_values(start: Any, problem: Any, model: Any) -> Floats:
     if start is None:
         return np.zeros(problem.n)
     if isinstance(start, (Solution, Evaluation)):
-        start = getattr(model, "sense", 1) * start.values
+        start = costs_of(model, start.values, start.criterion)
     if isinstance(start, Policy):
         raise InputError("start takes values, not a policy; give evaluate(model, policy)")
     values = np.asarray(start, dtype=np.float64)
-    if values.shape != (problem.n,) or not np.isfinite(values).all():
-        raise InputError(f"start has shape {values.shape}; it must be {problem.n} finite values")
+    if values.shape != (problem.n,):
+        raise InputError(f"start has shape {values.shape}; it must have one value per state")
+    if not np.isfinite(values).all():
+        state = int(np.argmin(np.isfinite(values)))
+        raise InputError(
+            f"start is {values[state]} in state {problem.label(state)}; it must be finite"
+        )
     return values
-
-
-def _several_components(
-    model: Any, problem: Any, tolerance: float, monitor: Monitor
-) -> Solution | None:
-    """The solution by end components, where there are several; else None."""
-    from mdpcloud.solve.classes import solve_components
-
-    return solve_components(model, problem, tolerance, monitor)
 
 
 def _assemble(
@@ -169,7 +179,8 @@ def _assemble(
     lower, upper = value_bounds(h, certificate.low, certificate.high, criterion, discount)
     values = 0.5 * (np.asarray(lower) + np.asarray(upper)) if discount else h - h[h.size // 2]
     gain = 0.5 * (certificate.low + certificate.high)
-    gains, bounds, values = signed(model, np.full(h.size, gain), (lower, upper), values)
+    gains = np.full(0 if discount else h.size, gain)
+    gains, bounds, values = signed(model, gains, (lower, upper), values)
     return Solution(
         gains=gains,
         bounds=bounds,
@@ -180,22 +191,4 @@ def _assemble(
         solver=name,
         elapsed=monitor.elapsed,
         criterion=criterion,
-    )
-
-
-def _failure(solution: Solution, outcome: Outcome, goal: Goal) -> str:
-    low, high = outcome.certificate.low, outcome.certificate.high
-    width = high - low
-    if outcome.status is Status.PRECISION and not goal.discount:
-        size = max(abs(low), abs(high))
-        reachable = f"about {1.1 * width / size:.1g}" if size > 0 else "unknown"
-        return (
-            f"{outcome.status.value}: tolerance {goal.tolerance:g} asked, {reachable} can be "
-            "reached; "
-            f"bounds [{low:.12g}, {high:.12g}]"
-        )
-    return (
-        f"{outcome.status.value} after {solution.iterations} iterations ({solution.elapsed:.3g} "
-        "s): bounds "
-        f"{'of the right-hand side ' if goal.discount else ''}[{low:.12g}, {high:.12g}]"
     )

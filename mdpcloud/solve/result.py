@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.errors import InputError, MultichainError
+from mdpcloud.errors import InputError, MultichainError, SolveError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.criteria import AverageCost, Criterion
 from mdpcloud.solve.limits import Status
 
-__all__ = ["Evaluation", "Solution"]
+__all__ = ["Evaluation", "Solution", "insist"]
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class _Result:
     ----------
     gains : (n,) array
         Long-run average cost per unit of time from each state (reward, for a model given by
-        rewards).
+        rewards); empty under discounting.
     bounds : (lower, upper)
         Certified, rounding included. Average cost: two numbers that hold from every state; under
         discounting, or where the gain depends on the state: two arrays (n,).
@@ -106,3 +106,25 @@ class Evaluation(_Result):
     """
 
     measures: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+def insist(result: Solution | Evaluation, tolerance: float) -> None:
+    """Raise `SolveError`, which carries the result, when it did not meet the tolerance."""
+    if result.converged:
+        return
+    lower, upper = (np.atleast_1d(bound) for bound in result.bounds)
+    state = int(np.argmax(upper - lower))
+    where = f" in state {state}" if lower.size > 1 else ""
+    raise SolveError(
+        f"{result.status.value} after {result.iterations} iterations ({result.elapsed:.3g} s): "
+        f"tolerance {tolerance:g} asked{_reachable(result.status, lower, upper)}; bounds "
+        f"[{lower[state]:.12g}, {upper[state]:.12g}]{where}",
+        result,
+    )
+
+
+def _reachable(status: Status, lower: Floats, upper: Floats) -> str:
+    size = max(float(np.abs(lower).max()), float(np.abs(upper).max()))
+    if status is not Status.PRECISION or size == 0.0:
+        return ""
+    return f", about {1.1 * float((upper - lower).max()) / size:.1g} can be reached"

@@ -8,8 +8,9 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.criteria import Criterion, Discounted
+from mdpcloud.solve.limits import Progress
 
-__all__ = ["signed", "value_bounds"]
+__all__ = ["costs_of", "sense_of", "signed", "signed_progress", "value_bounds"]
 
 WIDEN = 1.0 + 8.0 * 2.0**-53  # outward rounding of the few operations after the certificate
 
@@ -20,7 +21,7 @@ def value_bounds(
     """Bounds of the answer from bounds of the right-hand side: the gain, or the values (n,)."""
     if not isinstance(criterion, Discounted):
         return low, high
-    scale = 1.0 if criterion.factor is None else 1.0 / max(criterion.factor, 1e-300)
+    scale = criterion.scale
     lower, upper = h + low / discount, h + high / discount
     rounding = (WIDEN - 1.0) * (np.abs(h) + max(abs(low), abs(high)) / discount)
     return scale * (lower - rounding), scale * (upper + rounding)
@@ -30,6 +31,23 @@ def signed(
     model: Any, gains: Floats, bounds: tuple[Any, Any], values: Floats
 ) -> tuple[Floats, tuple[Any, Any], Floats]:
     """Costs as they are; for a model given by rewards all negated, the bounds exchanged."""
-    if getattr(model, "sense", 1) == 1:
+    if sense_of(model) == 1:
         return gains, bounds, values
     return -gains, (-bounds[1], -bounds[0]), -values
+
+
+def signed_progress(model: Any, progress: Progress | None) -> Progress | None:
+    """A callback for the engine's costs from one for what the user gave."""
+    if progress is None or sense_of(model) == 1:
+        return progress
+    return lambda iterations, low, high: progress(iterations, -high, -low)
+
+
+def costs_of(model: Any, values: Floats, criterion: Criterion) -> Floats:
+    """The engine's values from those of a result."""
+    return sense_of(model) / criterion.scale * values
+
+
+def sense_of(model: Any) -> int:
+    """1 for a model given by costs, -1 for one given by rewards."""
+    return int(getattr(model, "sense", 1))
