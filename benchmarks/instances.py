@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GAIN", "SIZES", "SMALL_BOX", "TOLERANCE", "read", "warm_box"]
+__all__ = ["GAIN", "SIZES", "SMALL_BOX", "TOLERANCE", "read"]
 
 FOLDER = Path(__file__).parent
 SIZES = ("s", "m", "l")
@@ -21,8 +21,3 @@ def read(size: str) -> tuple[Any, tuple[int, ...]]:
     scenario = mc.read_scenario(FOLDER / f"routing_{size}.toml")
     assert scenario.solve.caps is not None
     return scenario.system, scenario.solve.caps
-
-
-def warm_box() -> tuple[int, ...]:
-    """A box too large for direct solves, on which every kernel of a large solve gets compiled."""
-    return (15, 15, 15)
