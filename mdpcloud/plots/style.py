@@ -1,0 +1,184 @@
+"""What all pictures share: colours, sizes, names, files.
+
+Colours are those of M. Okabe and K. Ito, "Color universal design" (2008), which people with any
+common colour blindness can tell apart. Figures are made without pyplot, so no global state is
+touched.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+__all__ = [
+    "action_colours",
+    "add_legend",
+    "clean",
+    "heading",
+    "new_figure",
+    "panels",
+    "plain",
+    "policy_colours",
+    "pretty",
+    "save",
+    "title",
+    "whole_numbers",
+]
+
+Colour = tuple[float, float, float]
+
+INK = "#222222"
+FAINT = "#8c8c8c"
+GREY = "#d0d0d0"
+SMALL = 9.0  # points
+WIDTH = 8.0  # inches
+DPI = 150
+LETTERS = 100  # that fit into the width of a figure
+LINE = 0.21  # inches of a line in a legend
+SWATCH = 6  # letters that a colour in a legend takes
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
+LINES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)  # yellow is too pale for a line
+AREAS = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)
+REFUSALS = {"outside", "reject", "refuse", "block", "lost"}
+PEOPLE = {"bernoulli", "erlang", "whittle"}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def new_figure(height: float) -> Figure:
+    """An empty figure of the common width.
+
+    Parameters
+    ----------
+    height : float
+        Inches; it is shown at about 100 pixels per inch.
+    """
+    return Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+
+
+def panels(
+    count: int, *, columns: int, height: float, sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure of equal panels, row by row.
+
+    Parameters
+    ----------
+    count : int
+        Number of panels.
+    columns : int
+        At most so many panels in a row.
+    height : float
+        Of a panel, inches.
+    sharex, sharey : bool
+        Whether the panels have the same axis.
+    """
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = new_figure(0.3 + height * rows)
+    grid = figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)
+    for axes in grid.flat[count:]:
+        axes.remove()
+    return figure, list(grid.flat[:count])
+
+
+def heading(figure: Figure, text: str) -> None:
+    """A title at the left of a figure."""
+    if text:
+        figure.suptitle(textwrap.fill(text, 90), x=0.01, ha="left", fontsize=SMALL + 2, color=INK)
+
+
+def title(axes: Axes, text: str) -> None:
+    """A title at the left of a panel."""
+    axes.set_title(text, loc="left", fontsize=SMALL + 1, color=INK)
+
+
+def add_legend(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """Name lines or areas once, below all panels, in rows for which the figure grows."""
+    lines = [label.split("\n") for label in labels]
+    widths = [max(map(len, parts)) + SWATCH for parts in lines]
+    columns = len(labels) if sum(widths) <= LETTERS else max(LETTERS // max(widths), 1)
+    height = LINE * max(map(len, lines)) * -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + height)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        labelcolor=INK,
+        fontsize=SMALL + 1,
+        handlelength=1.4,
+        borderpad=0.1,
+        borderaxespad=0.2,
+    )
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure as PNG; its path."""
+    figure.savefig(path, format="png", facecolor="white")
+    return path
+
+
+def clean(axes: Axes, *, grid: str | None = None) -> Axes:
+    """Take away what is not needed; draw faint grid lines along ``grid`` ("x", "y" or "both")."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[:].set_color(FAINT)
+    axes.tick_params(color=FAINT, labelcolor=INK, labelsize=SMALL)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    axes.set_axisbelow(True)
+    if grid is not None:
+        axes.grid(axis=grid, color="#e6e6e6", linewidth=0.8)  # type: ignore[arg-type]
+    return axes
+
+
+def whole_numbers() -> MaxNLocator:
+    """Ticks at a few integers."""
+    return MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
+
+
+def pretty(name: str, width: int = 26) -> str:
+    """A policy's name for people, in lines of at most ``width`` characters.
+
+    Examples
+    --------
+    >>> pretty("policy_improvement"), pretty("my_rules.py:join_fastest"), pretty("bernoulli_split")
+    ('policy improvement', 'join fastest', 'Bernoulli split')
+    """
+    words = name.rsplit(":", 1)[-1].replace("_", " ").split()
+    return textwrap.fill(" ".join(w.title() if w in PEOPLE else w for w in words), width)
+
+
+def plain(text: str) -> str:
+    """Text in which a dollar sign does not begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def policy_colours(names: Sequence[str]) -> dict[str, tuple[Any, str]]:
+    """Per policy its colour and marker, the same in all pictures of a comparison."""
+    return {
+        name: (_varied(LINES, i), MARKERS[i % len(MARKERS)])
+        for i, name in enumerate(dict.fromkeys(names))
+    }
+
+
+def action_colours(names: Sequence[str]) -> dict[str, Colour]:
+    """Per action the colour of its area; not serving a job is grey."""
+    areas = iter(_varied(AREAS, i) for i in range(len(names)))
+    grey = to_rgb(GREY)
+    return {name: grey if name in REFUSALS else next(areas) for name in dict.fromkeys(names)}
+
+
+def _varied(palette: Sequence[str], i: int) -> Colour:
+    """The i-th colour, darker in every further round."""
+    red, green, blue = to_rgb(palette[i % len(palette)])
+    share = 0.6 ** (i // len(palette))
+    return (share * red, share * green, share * blue)
