@@ -1,0 +1,261 @@
+"""The pictures of a comparison: costs, index curves, action maps, where they make sense."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import TermInfo
+from mdpcloud.plots.actions import crop, maps_figure, strips_figure
+from mdpcloud.plots.costs import Cost, draw_costs, percent
+from mdpcloud.plots.indices import Curve, draw_indices
+from mdpcloud.plots.slices import NOTHING, Slice, free_axes, policy_on, rule_on, space_caps
+from mdpcloud.plots.style import (
+    action_colours,
+    add_legend,
+    heading,
+    new_figure,
+    panels,
+    plain,
+    policy_colours,
+    pretty,
+    save,
+    title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from mdpcloud.compare.comparison import Comparison
+    from mdpcloud.compare.rows import Row
+
+__all__ = ["draw"]
+
+
+CERTAIN = ("exact", "closed_form")
+KINDS = {"restricted": "on a box set by hand", "bracketed": "bracketed", "estimated": "estimated"}
+MOST_NODES = 12  # panels of index curves
+MOST_MAPS = 9  # panels of action maps
+FARTHEST = 80  # largest coordinate in an action map
+BEYOND = 2  # states shown beyond the largest threshold
+
+
+def draw(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write the pictures of a comparison as PNG.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    folder : Path
+        Made where it is missing.
+
+    Returns
+    -------
+    list of Path
+        ``costs.png`` where there are policies, ``indices.png`` where some have indices,
+        ``actions.png`` where the model has coordinates and something is decided.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    makers = {
+        "costs.png": costs_figure,
+        "indices.png": indices_figure,
+        "actions.png": actions_figure,
+    }
+    figures = {name: make(comparison) for name, make in makers.items()}
+    return [save(figure, folder / name) for name, figure in figures.items() if figure is not None]
+
+
+# --- costs ----------------------------------------------------------------------------------------
+
+
+def costs_figure(comparison: Comparison) -> Figure | None:
+    """The cost of each policy against the optimum."""
+    best = comparison.optimum
+    rows = [row for row in comparison.rows if math.isfinite(row.cost)]
+    if not rows or not math.isfinite(best.cost):
+        return None
+    figure = new_figure(1.2 + 0.42 * len(rows))
+    kind = f" ({KINDS[best.kind]})" if best.kind in KINDS else ""
+    optimum = Cost(
+        "optimum", best.cost, best.lower, best.upper, f"{best.cost:.5g}{kind}", marker="d"
+    )
+    looks = policy_colours([row.name for row in comparison.rows])
+    policies = [_cost(comparison, row, *looks[row.name]) for row in rows]
+    unit = plain(f"{comparison.cost_unit} per {comparison.time_unit}")
+    draw_costs(figure.subplots(), optimum, policies, unit)
+    heading(figure, plain(comparison.name))
+    return figure
+
+
+def _cost(comparison: Comparison, row: Row, colour: Any, marker: str) -> Cost:
+    certain = row.status in CERTAIN
+    status = "" if certain else f" ({row.status.replace('_', ' ')})"
+    label = _gap(comparison.gaps(row), certain) + status
+    name = plain(pretty(row.name))
+    return Cost(name, row.cost, row.lower, row.upper, label, certain, colour, marker)
+
+
+def _gap(gaps: Mapping[str, float | None], certain: bool) -> str:
+    """The relative gap, with its bounds if it is uncertain; the absolute one if there is none."""
+    gap, low, high = gaps["gap"], gaps["gap_lower"], gaps["gap_upper"]
+    if gap is None or low is None or high is None:
+        return f"{gaps['absolute_gap'] or 0.0:+.3g}"
+    if certain or not math.isfinite(high - low) or percent(low) == percent(high):
+        return percent(gap)
+    return f"{percent(low)} to {percent(high)}"
+
+
+# --- index curves ---------------------------------------------------------------------------------
+
+
+def indices_figure(comparison: Comparison) -> Figure | None:
+    """The indices of each node under each index policy; equal nodes share a panel."""
+    rows = [row for row in comparison.rows if row.indices and any(map(len, row.indices))]
+    if not rows:
+        return None
+    system = comparison.system
+    groups = _equal_nodes(rows, system)[:MOST_NODES]
+    looks = policy_colours([row.name for row in comparison.rows])
+    figure, grid = panels(len(groups), columns=3, height=2.7, sharey=True)
+    for axes, nodes in zip(grid, groups, strict=True):
+        curves = [
+            Curve(plain(pretty(row.name)), _charged(row, nodes[0], system), *looks[row.name])
+            for row in rows
+        ]
+        draw_indices(axes, curves, getattr(system, "outside_cost", None))
+        title(axes, _describe(nodes, system))
+        axes.set_xlabel("jobs at the node")
+    charged = any(_charge(system, k) for nodes in groups for k in nodes)
+    index = "index + routing charge" if charged else "index"
+    label = f"{index}, {plain(comparison.cost_unit)} per job"
+    for axes in grid:
+        axes.set_ylabel(textwrap.fill(label, 30))
+        axes.label_outer()
+    if all(row.status == "exact" for row in rows):
+        heading(figure, "a curve ends where its rule stops sending jobs to the node")
+    add_legend(figure, *grid[0].get_legend_handles_labels())
+    return figure
+
+
+def _equal_nodes(rows: Sequence[Row], system: Any) -> list[list[int]]:
+    """Nodes with the same curves, in the order of the first of them."""
+    groups: dict[Any, list[int]] = {}
+    for k in range(max(len(row.indices or ()) for row in rows)):
+        curves = tuple(tuple(_charged(row, k, system)) for row in rows)
+        groups.setdefault((curves, _servers(system, k)), []).append(k)
+    return list(groups.values())
+
+
+def _charged(row: Row, k: int, system: Any) -> list[float]:
+    """The index of a node as the rule compares it with the outside cost."""
+    tables = row.indices or ()
+    return [value + _charge(system, k) for value in (tables[k] if k < len(tables) else ())]
+
+
+def _charge(system: Any, k: int) -> float:
+    return float(getattr(_node(system, k), "routing_charge", 0.0))
+
+
+def _servers(system: Any, k: int) -> int | None:
+    return getattr(_node(system, k), "servers", None)
+
+
+def _node(system: Any, k: int) -> Any:
+    nodes = getattr(system, "nodes", ())
+    return nodes[k] if k < len(nodes) else None
+
+
+def _describe(nodes: Sequence[int], system: Any) -> str:
+    """Name of a group of equal nodes, such as ``nodes 0, 2 (5 servers)``."""
+    some = [str(k) for k in nodes[:4]] + ["..."] * (len(nodes) > 4)
+    name = ("nodes " if len(nodes) > 1 else "node ") + ", ".join(some)
+    servers = _servers(system, nodes[0])
+    if servers is None:
+        return name
+    return f"{name} ({servers} server{'s' * (servers != 1)}{' each' * (len(nodes) > 1)})"
+
+
+# --- action maps ----------------------------------------------------------------------------------
+
+
+def actions_figure(comparison: Comparison) -> Figure | None:
+    """What the optimum and each rule do: on two coordinates of the state, or on its only one."""
+    model, policy = comparison.optimum.model, comparison.optimum.policy
+    if not hasattr(model, "space") or not policy.actions:
+        return None
+    part = _slice(comparison, model)
+    names = list(dict.fromkeys(name for actions in policy.names.values() for name in actions))
+    maps = islice(_maps(comparison, model, part, names), MOST_MAPS)
+    shown = [(name, table) for name, table in maps if (table >= 0).any()]
+    if not shown:
+        return None
+    tables = crop([table for _, table in shown], BEYOND)
+    titles = [plain(pretty(name, 22)) for name, _ in shown]
+    colours = action_colours(names)
+    if len(part.free) == 2:
+        figure = maps_figure(titles, tables, colours, (part.coordinate(0), part.coordinate(1)))
+    else:
+        figure = strips_figure(titles, tables, colours, part.coordinate(0))
+    only = f"{next(iter(policy.names))}: " if len(policy.names) == 1 else ""
+    heading(figure, plain(f"{only}action by state{part.where()}"))
+    return figure
+
+
+def _slice(comparison: Comparison, model: Any) -> Slice:
+    """Two coordinates, within the optimum's box; without the edge of a box that cuts states off."""
+    axes, caps = model.space.axes, space_caps(model)
+    edge = 1 if comparison.optimum.kind == "exact" else 0
+    free = free_axes(axes)
+    shape = tuple(min(max(caps[k] + edge, 1), FARTHEST) for k in free)
+    fixed = tuple(_typical(comparison, axes.flat[k], caps[k]) for k in range(len(axes)))
+    return Slice(axes, free, shape, fixed)
+
+
+def _typical(comparison: Comparison, coordinate: tuple[str, int | None], cap: int) -> int:
+    """A coordinate's value: a node's servers, its mean under the best policy, or half the cap."""
+    family, member = coordinate
+    if family != "node":
+        return cap // 2
+    servers = _servers(comparison.system, member or 0)
+    if servers is not None:
+        return min(servers, cap)
+    measure = f"mean_jobs[{member}]"
+    known = [row for row in comparison.rows if measure in row.measures]
+    if not known:
+        return cap // 2
+    low, high = min(known, key=lambda row: row.cost).measures[measure]
+    return min(round(0.5 * (low + high)), cap)
+
+
+def _maps(
+    comparison: Comparison, model: Any, part: Slice, names: Sequence[str]
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Actions of the optimum and of the rules on the slice, as positions in ``names``."""
+    policy = comparison.optimum.policy
+    several = len(policy.names) > 1
+    for decision, actions in policy.names.items():
+        position = np.array([*map(names.index, actions), NOTHING])
+        found = policy_on(part, policy, decision, model)
+        yield (f"optimum, {decision}" if several else "optimum"), position[found]
+    if several:
+        return
+    term = TermInfo(decision, actions, True)
+    for row in comparison.rows:
+        rule = _rule(comparison, row)
+        if rule is not None:
+            yield row.name, rule_on(part, term, rule)
+
+
+def _rule(comparison: Comparison, row: Row) -> Callable[[Any], Any] | None:
+    """The rule of a row; pickling loses it, but the system's own rules can be made again."""
+    if row.rule is not None or row.heuristic is None:
+        return row.rule
+    rule = comparison.system.heuristic(row.heuristic, comparison.ties).rule
+    return rule if callable(rule) else None
