@@ -176,10 +176,23 @@ class CompiledProblem:
         """Generator (n, n) and cost rate (n,) of an uncontrolled problem."""
         return self.listed().chain()
 
-    def flow(self, h: Floats, out: Floats) -> None:
-        """Set out = Q h for an uncontrolled problem; cells outside the space stay as in h."""
+    def flow(self, h: Floats, out: Floats, origin: int | None = None) -> None:
+        """Set out = Q h for an uncontrolled problem; cells outside the space stay as in h.
+
+        With a state ``origin``, the value there is subtracted everywhere.
+        """
         free = self._without_costs
-        free.sweeps(h, out, 1, step=1.0, keep=0.0)
+        shift = 0.0
+        if origin is not None:
+            where = free.program, free.layout.targets, free._fixed, self.layout.cell(origin)
+            shift = kernels.value_at(h, *where, 0.0)
+        free.sweeps(h, out, 1, step=1.0, keep=0.0, shift=shift)
+
+    def likely_state(self, jumps: int = 20_000) -> int:
+        """A state where an uncontrolled problem is often: the result of a seeded walk."""
+        where = self.program, self.layout.targets, self._fixed
+        cell = kernels.walk(*where, self.layout.cell(0), jumps)
+        return int(self.layout.rank_of_cell()[cell])
 
     def cost_work(self) -> Floats:
         """Cost rate of an uncontrolled problem as a work array, 0 in cells outside the space."""

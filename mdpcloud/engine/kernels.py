@@ -169,3 +169,63 @@ def _first_best(h, p, targets, e, b, i, margin, values):
         if values[a] <= best + margin:
             return a - first
     return 0
+
+
+@kernel()
+def value_at(h, p, targets, choice, x, discount):
+    """Right-hand side at one cell."""
+    b = np.searchsorted(p.base, x, side="right") - 1
+    v, _ = _right_side(h, p, targets, choice, b, x - p.base[b], discount)
+    return v
+
+
+@kernel()
+def uniform(seed):
+    """Next state of a generator of random numbers (xorshift64*, Vigna 2016), and one in [0, 1)."""
+    seed ^= seed >> np.uint64(12)
+    seed ^= seed << np.uint64(25)
+    seed ^= seed >> np.uint64(27)
+    return seed, float((seed * np.uint64(2685821657736338717)) >> np.uint64(11)) * 2.0**-53
+
+
+@kernel()
+def walk(p, targets, choice, start, jumps):
+    """The cell where a walk under fixed actions spends most time in its second half.
+
+    It begins in the cell ``start``; one that is never left is returned at once.
+    """
+    spent = np.zeros(p.base[-1] + p.size[-1])
+    x = start
+    seed = np.uint64(1)
+    for n in range(jumps):
+        total, _ = _pass(p, targets, choice, x, FAR)
+        if not total > 0.0:
+            return x
+        if 2 * n >= jumps:
+            spent[x] += 1.0 / total
+        seed, share = uniform(seed)
+        _, x = _pass(p, targets, choice, x, share * total)
+    return int(np.argmax(spent))
+
+
+@kernel()
+def _pass(p, targets, choice, x, left):
+    """Add up the rates of the moves out of cell x until they exceed left: sum and last target."""
+    b = np.searchsorted(p.base, x, side="right") - 1
+    i = x - p.base[b]
+    total = 0.0
+    y = x
+    for e in range(p.term_rate.size):
+        a = p.term_action[e]
+        if len(choice) > 0 and p.term_action[e + 1] - a > 1:
+            a += max(0, choice[p.term_choice[e], x])
+        rate = _entry(p, p.term_rate[e], b, i)
+        for j in range(p.action_move[a], p.action_move[a + 1]):
+            flow = rate
+            if p.move_weight[j] != NONE:
+                flow *= _entry(p, p.move_weight[j], b, i)
+            there = x + p.offset[j] if len(targets) == 0 else targets[j, x]
+            if flow > 0.0 and there != x and total <= left:
+                total += flow
+                y = there
+    return total, y

@@ -255,9 +255,11 @@ class RowsProblem:
         fixed = self.under(choice) if integers else self.mixed(choice)  # type: ignore[arg-type]
         return fixed.chain()
 
-    def flow(self, h: Floats, out: Floats) -> None:
-        """Set out = Q h for an uncontrolled problem."""
+    def flow(self, h: Floats, out: Floats, origin: int | None = None) -> None:
+        """Set out = Q h for an uncontrolled problem, less its value at a state ``origin``."""
         out[:] = cast(Floats, self._chain[0] @ h)
+        if origin is not None:
+            out -= out[origin]
 
     def cost_work(self) -> Floats:
         """Return the cost rate (n,) of an uncontrolled problem."""

@@ -1,9 +1,9 @@
 """The Poisson equation of a fixed policy: c + Q h = g 1, or alpha h = c + Q h under discounting.
 
-Small chains by sparse LU, large ones by BiCGSTAB on matrix-free sweeps. The gain is an unknown of the
-direct solve, in the place of the value of a pinned state; that state is a likely one, because a rare state
-costs digits. For the iterative solve Q - s 1 w' takes the place of Q: it is not singular, and any solution
-of (Q - s 1 w') h = -c solves the Poisson equation with g = s w'h, since Q 1 = 0.
+Small chains by sparse LU, large ones by BiCGSTAB on matrix-free sweeps. The gain is an unknown of
+the direct solve, in the place of the value of a pinned state; that state is a likely one, because a
+rare state costs digits. The iterative solve works with values and residuals relative to those at a
+likely state, where both are 0: that leaves one solution and rids the equation of the gain.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.rows import RowsProblem
+from mdpcloud.solve.chain_kernels import advance, dot, dots, redirect, subtract, walk
 from mdpcloud.solve.limits import Monitor
 
-__all__ = ["DirectChain", "SingularChainError", "bicgstab", "solve_iteratively"]
+__all__ = ["DirectChain", "SingularChainError", "bicgstab", "likely_state", "solve_iteratively"]
 
 RARE = 1e-3  # a pinned state this much rarer than the likeliest is exchanged for it
 REFINEMENTS = 2
+JUMPS = 20_000  # of the walk that looks for a likely state
 
 
 class SingularChainError(Exception):
@@ -36,7 +39,8 @@ class DirectChain:
     discount : float
         1/time; 0 for average cost.
     pinned : int
-        State whose value makes room for the gain; it is exchanged for a likelier one where it is rare.
+        State whose value makes room for the gain; it is exchanged for a likelier one where it is
+        rare.
 
     Raises
     ------
@@ -50,7 +54,9 @@ class DirectChain:
         if not self.average:
             from scipy import sparse
 
-            self._matrix = sparse.csc_array(generator - discount * sparse.eye_array(generator.shape[0]))
+            self._matrix = sparse.csc_array(
+                generator - discount * sparse.eye_array(generator.shape[0])
+            )
             self._factor = _factor(self._matrix)
             return
         self._pin(generator, pinned)
@@ -74,7 +80,7 @@ class DirectChain:
         self._factor = _factor(self._matrix)
 
     def _law(self) -> Floats:
-        """The stationary law: p A = -e' in the pinned column means p Q = 0 elsewhere and p 1 = 1."""
+        """Stationary law: p A = -e' in the pinned column means p Q = 0 elsewhere and p 1 = 1."""
         target = np.zeros(self._matrix.shape[0])
         target[self.pinned] = -1.0
         return np.asarray(self._factor.solve(target, trans="T"))
@@ -105,25 +111,31 @@ def _refined(factor: Any, matrix: Any, right: Floats) -> Floats:
     return np.asarray(solution)
 
 
+def likely_state(fixed: Any) -> int:
+    """A state where an uncontrolled problem is often, found by a seeded walk."""
+    if isinstance(fixed, RowsProblem):
+        generator, _ = fixed.chain()
+        return int(walk(generator.indptr, generator.indices, generator.data, 0, JUMPS))
+    return int(fixed.likely_state(JUMPS))
+
+
 @dataclass(eq=False)
-class _Deflated:
-    """(Q - s 1 w') or (Q - alpha) on work arrays; cells outside the space stay 0."""
+class _Operator:
+    """Q h relative to its value at the origin, or (Q - alpha) h; on work arrays."""
 
     fixed: Any
     discount: float
-    scale: float
-    inside: Floats
-    weights: Floats
+    origin: int
     monitor: Monitor
 
     def __call__(self, vector: Floats) -> Floats:
         out = np.zeros_like(vector)
-        self.fixed.flow(vector, out)
         self.monitor.count(1)
         if self.discount > 0:
-            out -= self.discount * vector
+            self.fixed.flow(vector, out)
+            subtract(out, self.discount, vector)
         else:
-            out -= self.scale * float(self.weights @ vector) * self.inside
+            self.fixed.flow(vector, out, self.origin)
         return out
 
 
@@ -150,61 +162,92 @@ def solve_iteratively(
     spread : float
         Its spread max - min of c + Q h - alpha h.
     """
-    inside = fixed.pack(np.ones(fixed.n))
-    weights = fixed.pack(np.full(fixed.n, 1.0 / fixed.n))
-    operator = _Deflated(fixed, discount, 0.1 * fixed.rate_bound, inside, weights, monitor)
-    start = fixed.pack(h)
-    right = -fixed.cost_work()
-    best, spread = bicgstab(operator, right, start, goal, limit, discount > 0, inside)
+    origin = 0 if discount > 0 else likely_state(fixed)
+    start = h.copy() if discount > 0 else h - h[origin]
+    cost = fixed.unpack(fixed.cost_work())
+    right = fixed.pack(-cost if discount > 0 else cost[origin] - cost)
+    operator = _Operator(fixed, discount, origin, monitor)
+    best, spread = bicgstab(operator, right, fixed.pack(start), goal, limit, discount > 0)
     return fixed.unpack(best), spread
 
 
 def bicgstab(
-    operator: Any, right: Floats, x: Floats, goal: float, limit: int, absolute: bool, inside: Floats
+    operator: Any, right: Floats, x: Floats, goal: float, limit: int, absolute: bool
 ) -> tuple[Floats, float]:
-    """BiCGSTAB (van der Vorst 1992), stopped on the spread of the residual; best iterate and spread.
+    """BiCGSTAB (van der Vorst 1992), stopped on the spread of the residual; best x and spread.
 
-    The spread is max - min over the states (twice the largest size if ``absolute``). It restarts from the
-    best iterate where the recurrence breaks down.
+    The spread is max - min, one entry of the residual being zero (twice the largest size if
+    ``absolute``). It begins again from the best iterate where the recurrence breaks down.
+
+    Parameters
+    ----------
+    operator : function of a vector
+    right, x : arrays
+        Right-hand side, and where to start (overwritten).
+    goal : float
+        Spread to reach.
+    limit : int
+        Products.
     """
-    residual = right - operator(x)
-    best, least = x.copy(), _spread(residual, absolute, inside)
-    used = 1
-    while used < limit and least > goal:
-        shadow = residual.copy()
-        rho = float(shadow @ residual)
-        direction = residual.copy()
-        while used < limit and least > goal:
-            image = operator(direction)
-            divisor = float(shadow @ image)
-            if abs(divisor) < 1e-30 * max(rho, 1e-300) or rho == 0.0:
-                break
-            alpha = rho / divisor
-            half = residual - alpha * image
-            turned = operator(half)
-            used += 2
-            norm = float(turned @ turned)
-            omega = float(turned @ half) / norm if norm > 0 else 0.0
-            x = x + alpha * direction + omega * half
-            residual = half - omega * turned
-            spread = _spread(residual, absolute, inside)
-            if spread < least:
-                best, least = x, spread
-            if omega == 0.0 or not np.isfinite(spread):
-                break
-            fresh = float(shadow @ residual)
-            direction = residual + (fresh / rho) * (alpha / omega) * (direction - omega * image)
-            rho = fresh
-        x = best
-        residual = right - operator(x)
-        used += 1
-        if rho == 0.0 or _spread(residual, absolute, inside) > 10.0 * least:
+    search = _Search(operator, right, x, absolute)
+    while search.used < limit and search.least > goal:
+        before = search.least
+        search.run(goal, limit)
+        search.begin(search.best)
+        if search.spread > 10.0 * search.least or not search.least < 0.9 * before:
             break
-    return best, least
+    return search.best, search.least
 
 
-def _spread(residual: Floats, absolute: bool, inside: Floats) -> float:
-    if absolute:
-        return 2.0 * float(np.abs(residual).max())
-    here = residual[inside > 0]
-    return float(here.max() - here.min())
+class _Search:
+    """The vectors of BiCGSTAB: x, and the best x so far with its spread."""
+
+    def __init__(self, operator: Any, right: Floats, x: Floats, absolute: bool) -> None:
+        self.operator, self.right, self.absolute = operator, right, absolute
+        self.used = 0
+        self.begin(x)
+        self.best, self.least = x.copy(), self.spread
+
+    def begin(self, x: Floats) -> None:
+        """Start the recurrence from x."""
+        self.x = x.copy()
+        self.residual = self.right - self.operator(x)
+        self.used += 1
+        self.shadow, self.direction = self.residual.copy(), self.residual.copy()
+        self.rho = float(dot(self.shadow, self.residual))
+        self.spread = self.size(float(self.residual.min()), float(self.residual.max()))
+
+    def size(self, low: float, high: float) -> float:
+        """Spread of a residual with these extremes."""
+        low, high = min(low, 0.0), max(high, 0.0)
+        return 2.0 * max(-low, high) if self.absolute else high - low
+
+    def run(self, goal: float, limit: int) -> None:
+        """Iterate until the goal, the limit or a breakdown."""
+        kept = self.least
+        while self.used < limit and self.spread > goal and self.step():
+            if self.spread < 0.5 * kept or self.spread <= goal:
+                kept = self.spread
+                self.best, self.least = self.x.copy(), self.spread
+
+    def step(self) -> bool:
+        """One iteration, two products; False on a breakdown."""
+        image = self.operator(self.direction)
+        divisor = float(dot(self.shadow, image))
+        self.used += 1
+        if self.rho == 0.0 or not abs(divisor) > 1e-30 * abs(self.rho):
+            return False
+        alpha = self.rho / divisor
+        subtract(self.residual, alpha, image)
+        turned = self.operator(self.residual)
+        self.used += 1
+        mixed, norm = dots(turned, self.residual)
+        omega = mixed / norm if norm > 0 else 0.0
+        vectors = self.x, self.residual, self.direction, turned, self.shadow
+        fresh, low, high = advance(*vectors, alpha, omega)
+        self.spread = self.size(low, high)
+        if omega == 0.0 or not np.isfinite(self.spread):
+            return self.spread < self.least
+        redirect(self.direction, self.residual, image, (fresh / self.rho) * (alpha / omega), omega)
+        self.rho = float(fresh)
+        return True

@@ -1,7 +1,7 @@
 """The cost of a fixed policy, with certified bounds.
 
-The Poisson equation is solved directly or iteratively (`mdpcloud.solve.chains`), then bracketed by one
-certifying sweep. The factor of a direct solve serves all cost rates of the same chain.
+The Poisson equation is solved directly or iteratively (`mdpcloud.solve.chains`), then bracketed by
+one certifying sweep. The factor of a direct solve serves all cost rates of the same chain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Policy iteration (Howard 1960), with inexact evaluation on large models.
 
-Each round takes the greedy policy of h, solves its Poisson equation (`mdpcloud.solve.chains`), directly on
-small models, else until its residual is a tenth of the bracket, and brackets the optimum by one sweep. It
-stops when the certified bounds meet the goal.
+Each round takes the greedy policy of h, solves its Poisson equation (`mdpcloud.solve.chains`),
+directly on small models, else until its residual is a tenth of the bracket, and brackets the
+optimum by one sweep. It stops when the certified bounds meet the goal.
 """
 
 from __future__ import annotations

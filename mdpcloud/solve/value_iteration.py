@@ -2,9 +2,9 @@
 
     h <- h + (v - s) / Lambda,   v = c + sum_e r_e min_a [...] - alpha h,   s = (min v + max v) / 2
 
-Each sweep brackets the optimum (see `mdpcloud.solve.certificate`). Lambda is 1.05 times the largest total
-rate (plus alpha), which makes periodic chains aperiodic. It stops when the certified bounds meet the goal,
-or when they no longer close.
+Each sweep brackets the optimum (see `mdpcloud.solve.certificate`). Lambda is 1.05 times the largest
+total rate (plus alpha), which makes periodic chains aperiodic. It stops when the certified bounds
+meet the goal, or when they no longer close.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from mdpcloud.solve.certificate import certify
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 
-__all__ = ["ValueIteration", "sweep_until"]
+__all__ = ["Sweeper", "ValueIteration"]
 
-DISPATCH = 2e7  # state updates per call of the kernel: some tenth of a second
+CALL = 4e6  # state updates per call of the kernel: some hundredth of a second
 PROGRESS = 0.99  # a bracket that shrinks to this part of its best counts as closing
 
 
@@ -33,9 +33,12 @@ class ValueIteration:
     ----------
     stall : int
         Sweeps without 1 % of progress after which it gives up.
+    most : int, optional
+        Sweeps after which it gives up in any case, leaving the rest to another solver.
     """
 
     stall: int = 20_000
+    most: int | None = None
     name = "value_iteration"
 
     def run(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Outcome:
@@ -52,7 +55,7 @@ class ValueIteration:
     def _close(self, sweeper: Sweeper) -> Status:
         part: float | None = FIRST_PART
         while part is not None:
-            moving = sweeper.advance(self.stall, part)
+            moving = sweeper.advance(self, part)
             certificate = certify(sweeper.problem, sweeper.h, sweeper.goal.discount)
             if not moving or certificate.width <= sweeper.width():
                 return ending(certificate, sweeper.plain, sweeper.width())
@@ -67,7 +70,7 @@ class Sweeper:
         self.problem, self.goal, self.monitor = problem, goal, monitor
         self.h, self.spare = start, start.copy()
         self.step = 1.0 / (problem.rate_bound + goal.discount)
-        self.low, self.high = -np.inf, np.inf
+        self.low, self.high, self.done = -np.inf, np.inf, 0
         self.shift = 0.0
 
     def largest(self) -> float:
@@ -82,7 +85,7 @@ class Sweeper:
         return self.goal.width(self.low, self.high, self.largest())
 
     def sweep(self, count: int, target: float) -> None:
-        """Some sweeps in one dispatch."""
+        """Some sweeps in one call."""
         done, self.low, self.high, in_spare = self.problem.sweeps(
             self.h,
             self.spare,
@@ -96,6 +99,7 @@ class Sweeper:
         self.shift = 0.5 * (self.low + self.high)
         if in_spare:
             self.h, self.spare = self.spare, self.h
+        self.done += done
         self.monitor.report(self.low, self.high)
         self.monitor.count(done)
 
@@ -104,25 +108,18 @@ class Sweeper:
         """Width of the plain bounds."""
         return self.high - self.low
 
-    def advance(self, stall: int, part: float) -> bool:
+    def advance(self, solver: ValueIteration, part: float) -> bool:
         """Sweep until the plain bounds reach a part of the goal; False when they stop closing."""
-        count = int(max(1, min(1000, DISPATCH // self.problem.n)))
-        best, since, target = np.inf, 0, 0.0
+        longest = int(max(1, CALL // self.problem.n))
+        best, reached, count, target = np.inf, self.done, 1, 0.0
         while True:
-            before = self.monitor.iterations
             self.sweep(count, target)
             target = part * self.width()
             if self.plain <= target:
                 return True
-            since += self.monitor.iterations - before
             if self.plain < PROGRESS * best:
-                best, since = self.plain, 0
-            elif since >= stall:
+                best, reached = self.plain, self.done
+            spent = solver.most is not None and self.done >= solver.most
+            if spent or self.done - reached >= solver.stall:
                 return False
-
-
-def sweep_until(problem: Any, goal: Goal, monitor: Monitor, start: Floats, count: int) -> Floats:
-    """A given number of sweeps, to start another method from."""
-    sweeper = Sweeper(problem, goal, monitor, start)
-    sweeper.sweep(count, 0.0)
-    return sweeper.h
+            count = min(2 * count, longest)
