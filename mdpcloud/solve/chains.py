@@ -128,15 +128,13 @@ class _Operator:
     origin: int
     monitor: Monitor
 
-    def __call__(self, vector: Floats) -> Floats:
-        out = np.zeros_like(vector)
+    def __call__(self, vector: Floats, out: Floats) -> None:
         self.monitor.count(1)
         if self.discount > 0:
             self.fixed.flow(vector, out)
             subtract(out, self.discount, vector)
         else:
             self.fixed.flow(vector, out, self.origin)
-        return out
 
 
 def solve_iteratively(
@@ -181,7 +179,7 @@ def bicgstab(
 
     Parameters
     ----------
-    operator : function of a vector
+    operator : function of a vector and where to put the product
     right, x : arrays
         Right-hand side, and where to start (overwritten).
     goal : float
@@ -205,13 +203,15 @@ class _Search:
     def __init__(self, operator: Any, right: Floats, x: Floats, absolute: bool) -> None:
         self.operator, self.right, self.absolute = operator, right, absolute
         self.used = 0
+        self.image, self.turned = np.zeros_like(x), np.zeros_like(x)
         self.begin(x)
         self.best, self.least = x.copy(), self.spread
 
     def begin(self, x: Floats) -> None:
         """Start the recurrence from x."""
         self.x = x.copy()
-        self.residual = self.right - self.operator(x)
+        self.operator(x, self.image)
+        self.residual = self.right - self.image
         self.used += 1
         self.shadow, self.direction = self.residual.copy(), self.residual.copy()
         self.rho = float(dot(self.shadow, self.residual))
@@ -232,14 +232,15 @@ class _Search:
 
     def step(self) -> bool:
         """One iteration, two products; False on a breakdown."""
-        image = self.operator(self.direction)
+        image, turned = self.image, self.turned
+        self.operator(self.direction, image)
         divisor = float(dot(self.shadow, image))
         self.used += 1
         if self.rho == 0.0 or not abs(divisor) > 1e-30 * abs(self.rho):
             return False
         alpha = self.rho / divisor
         subtract(self.residual, alpha, image)
-        turned = self.operator(self.residual)
+        self.operator(self.residual, turned)
         self.used += 1
         mixed, norm = dots(turned, self.residual)
         omega = mixed / norm if norm > 0 else 0.0

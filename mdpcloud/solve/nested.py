@@ -52,9 +52,7 @@ def start_values(
         outcome = ValueIteration(most=SWEEPS).run(
             problem, goal, Monitor(time_limit=time_limit), start
         )
-    except (
-        Exception
-    ):  # an event leaves the smaller box, or a function knows the size of the full one
+    except Exception:  # an event leaves the smaller box, or a function takes the full one only
         return None
     if outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

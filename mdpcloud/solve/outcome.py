@@ -16,16 +16,21 @@ LAST_PART = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Relative values (work array), their certificate, and how the solver ended."""
+    """Relative values (work array), their certificate, and how the solver ended.
+
+    ``handed_over``: it stopped at a limit of its own, though its bounds were closing.
+    """
 
     h: Floats
     certificate: Certificate
     status: Status
+    handed_over: bool = False
 
 
 def sharpen(certificate: Certificate, plain: float, width: float, part: float) -> float | None:
-    """The part of the goal that the plain bounds have to reach so that the certified ones, wider by
-    rounding, meet it; None where rounding alone exceeds the goal.
+    """Part of the goal for the plain bounds, so that the certified ones, wider by rounding, meet it.
+
+    It is None where rounding alone exceeds the goal.
 
     Parameters
     ----------

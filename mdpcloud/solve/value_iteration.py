@@ -50,7 +50,14 @@ class ValueIteration:
             status = stop.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Outcome(sweeper.h, certify(problem, sweeper.h, goal.discount), status)
+        certificate = certify(problem, sweeper.h, goal.discount)
+        return Outcome(
+            sweeper.h, certificate, status, status is Status.STALLED and self.spent(sweeper)
+        )
+
+    def spent(self, sweeper: Sweeper) -> bool:
+        """Whether the sweeps allowed are done."""
+        return self.most is not None and sweeper.done >= self.most
 
     def _close(self, sweeper: Sweeper) -> Status:
         part: float | None = FIRST_PART
@@ -119,7 +126,6 @@ class Sweeper:
                 return True
             if self.plain < PROGRESS * best:
                 best, reached = self.plain, self.done
-            spent = solver.most is not None and self.done >= solver.most
-            if spent or self.done - reached >= solver.stall:
+            if solver.spent(self) or self.done - reached >= solver.stall:
                 return False
             count = min(2 * count, longest)
