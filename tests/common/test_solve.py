@@ -193,6 +193,16 @@ def test_discounted_values_solve_their_equation(a_case: Case, solver: str | None
     assert (upper - lower).max() <= 1e-9 * size + 1e-11 * interpreter_scale(a_case.name) / discount
 
 
+def test_a_solution_starts_the_next_solve(a_case: Case) -> None:
+    solution = solved(a_case.name)
+    again = mc.solve(
+        model_of(a_case.name), solver="value_iteration", tolerance=1e-8, start=solution
+    )
+    assert again.bounds[0] <= solution.bounds[1]
+    assert solution.bounds[0] <= again.bounds[1]
+    assert again.iterations <= 50
+
+
 def test_solutions_pickle_and_come_back_from_a_file(a_case: Case, tmp_path: Path) -> None:
     solution = solved(a_case.name)
     solution.save(tmp_path / "solution.npz")
