@@ -28,7 +28,7 @@ class Outcome:
 
 
 def sharpen(certificate: Certificate, plain: float, width: float, part: float) -> float | None:
-    """Part of the goal for the plain bounds, so that the certified ones, wider by rounding, meet it.
+    """Part of the goal for the plain bounds, such that the certified, wider ones meet it.
 
     It is None where rounding alone exceeds the goal.
 
