@@ -60,7 +60,7 @@ def stationary(chain_or_model: Any, policy: Any = None, *, tolerance: float = 1e
     chain_or_model : MarkovChain, square array or sparse matrix, Model or TabularModel
         A matrix is a generator if its rows sum to 0, a transition matrix if they sum to 1; rows are
         origins.
-    policy : Policy, optional
+    policy : Policy, or what `mdpcloud.policy` takes, optional
         For a model with decisions.
     tolerance : float
         Largest relative residual sum_y |inflow(y) - outflow(y)| / sum_y outflow(y). See the module
@@ -155,11 +155,12 @@ def chain_of(chain_or_model: Any, policy: Any = None) -> MarkovChain:
     if isinstance(chain_or_model, np.ndarray | list | tuple) or sparse.issparse(chain_or_model):
         return _without_policy(_chain_of_matrix(chain_or_model), policy)
     from mdpcloud.engine import compile_model
+    from mdpcloud.engine.rules import policy_for
 
     problem: Any = compile_model(chain_or_model)
     explicit = RowsProblem(problem.rows(), problem.terms, problem.discrete, problem.label)
     if policy is not None:
-        generator, _ = explicit.generator(policy.choice(problem))
+        generator, _ = explicit.generator(policy_for(problem, policy).choice(problem))
     elif any(term.decision for term in problem.terms):
         raise InputError("the model has decisions; give the policy that takes them")
     else:
