@@ -11,7 +11,7 @@ from mdpcloud.errors import InputError
 
 __all__ = ["AverageCost", "Criterion", "Discounted", "discount_rate"]
 
-SMALLEST_FACTOR = 1e-300  # in place of the factor 0, which has no rate
+SMALLEST_FACTOR = 1e-100  # in place of the factor 0, which has no rate; no sum notices
 
 
 @dataclass(frozen=True)

@@ -117,14 +117,14 @@ def insist(result: Solution | Evaluation, tolerance: float) -> None:
     where = f" in state {state}" if lower.size > 1 else ""
     raise SolveError(
         f"{result.status.value} after {result.iterations} iterations ({result.elapsed:.3g} s): "
-        f"tolerance {tolerance:g} asked{_reachable(result.status, lower, upper)}; bounds "
+        f"tolerance {tolerance:g} asked, {_reached(lower, upper)}; bounds "
         f"[{lower[state]:.12g}, {upper[state]:.12g}]{where}",
         result,
     )
 
 
-def _reachable(status: Status, lower: Floats, upper: Floats) -> str:
-    size = max(float(np.abs(lower).max()), float(np.abs(upper).max()))
-    if status is not Status.PRECISION or size == 0.0:
-        return ""
-    return f", about {1.1 * float((upper - lower).max()) / size:.1g} can be reached"
+def _reached(lower: Floats, upper: Floats) -> str:
+    """The tolerance that the bounds meet."""
+    size = float(np.minimum(np.abs(lower), np.abs(upper)).max())
+    width = float((upper - lower).max())
+    return f"about {1.1 * width / size:.1g} reached" if width < size else "none reached"
