@@ -150,4 +150,5 @@ def _loss(servers: int, offered_load: float) -> tuple[float, int]:
     from mdpcloud.queues.kernels import erlang_loss
 
     servers = checked_count("servers", servers, least=0)
-    return erlang_loss(servers, checked_number("offered_load", offered_load, zero=True))
+    value, scale = erlang_loss(servers, checked_number("offered_load", offered_load, zero=True))
+    return float(value), int(scale)

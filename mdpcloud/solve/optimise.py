@@ -1,8 +1,8 @@
 """`solve`: the optimal policy of a model, with certified bounds.
 
-Policy iteration comes first; where its policies have several recurrent classes or its rounds do not
-close the bracket, value iteration goes on from its values. Where the bracket stalls and the model
-has several maximal end components, the gain may depend on the state: then each is solved by itself
+`mdpcloud.solve.choice` decides which solver comes first; where its bounds do not close, the next
+one goes on from its values. Where the bracket stalls and the model has several maximal end
+components, the gain may depend on the state: then each is solved by itself
 (`mdpcloud.solve.multichain`).
 """
 
@@ -18,9 +18,12 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.plugins import did_you_mean
+from mdpcloud.solve.chains import likely_state
+from mdpcloud.solve.choice import default_solvers
 from mdpcloud.solve.classes import solve_components
 from mdpcloud.solve.criteria import AverageCost, Criterion, discount_rate
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
+from mdpcloud.solve.nested import start_values
 from mdpcloud.solve.outcome import Outcome
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.result import Evaluation, Solution, insist
@@ -68,7 +71,7 @@ def solve(
     model : Model or TabularModel
     criterion : AverageCost or Discounted
     solver : {"policy_iteration", "value_iteration"}, a solver, or None
-        None takes policy iteration, then value iteration where that fails.
+        None lets the size decide which comes first; the other takes over where it fails.
     tolerance : float
         Relative: it stops when upper - lower <= max(tolerance |gain|, 1e-12 times the largest cost
         rate).
@@ -107,8 +110,11 @@ def solve(
     discount = discount_rate(criterion, problem.discrete)
     goal = Goal(tolerance, problem.cost_scale, discount)
     monitor = Monitor(max_iterations, time_limit, signed_progress(model, progress))
+    if start is None and solver is None and not discount:
+        start = start_values(model, goal, time_limit, threads)
     h = problem.pack(_start_values(start, problem, model))
-    solution = _first_success(model, problem, criterion, _candidates(solver), goal, monitor, h)
+    solvers = default_solvers(problem) if solver is None else [_named(solver)]
+    solution = _first_success(model, problem, criterion, solvers, goal, monitor, h)
     if strict:
         insist(solution, tolerance)
     return solution
@@ -136,15 +142,13 @@ def _first_success(
     return _assemble(model, problem, criterion, outcome, solver.name, monitor, goal.discount)
 
 
-def _candidates(solver: str | Solver | None) -> Sequence[Solver]:
-    if solver is None:
-        return [make() for make in SOLVERS.values()]
+def _named(solver: str | Solver) -> Solver:
     if not isinstance(solver, str):
-        return [solver]
+        return solver
     if solver not in SOLVERS:
         hint = did_you_mean(solver, SOLVERS) or f"; there are {list(SOLVERS)}"
         raise InputError(f"solver {solver!r} is unknown{hint}")
-    return [SOLVERS[solver]()]
+    return SOLVERS[solver]()
 
 
 def _start_values(start: Any, problem: Any, model: Any) -> Floats:
@@ -177,7 +181,10 @@ def _assemble(
     certificate = outcome.certificate
     h = problem.unpack(outcome.h)
     lower, upper = value_bounds(h, certificate.low, certificate.high, criterion, discount)
-    values = 0.5 * (np.asarray(lower) + np.asarray(upper)) if discount else h - h[h.size // 2]
+    if discount:
+        values = 0.5 * (np.asarray(lower) + np.asarray(upper))
+    else:
+        values = h - h[likely_state(problem.under(certificate.choice))]
     gain = 0.5 * (certificate.low + certificate.high)
     gains = np.full(0 if discount else h.size, gain)
     gains, bounds, values = signed(model, gains, (lower, upper), values)
