@@ -26,9 +26,8 @@ __all__ = ["cache_folder", "kernel", "kernels_are_cached", "source_hash"]
 
 
 @cache
-def source_hash() -> str:
-    """Hash of every kernel file of the package and of numba's version (16 hexadecimal digits)."""
-    package = Path(__file__).resolve().parent.parent
+def source_hash(package: Path = Path(__file__).resolve().parent.parent) -> str:
+    """Hash of every kernel file of a package and of numba's version (16 hexadecimal digits)."""
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(package.rglob("*kernels.py")):
         digest.update(path.relative_to(package).as_posix().encode())

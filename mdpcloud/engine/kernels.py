@@ -22,6 +22,7 @@ from mdpcloud.engine.vector_kernels import FAR
 
 UNIT_ROUNDOFF = 2.0**-53
 NONE = -1
+SEED = np.uint64(88172645463325252)  # any but 0
 
 
 @kernel()
@@ -181,11 +182,11 @@ def value_at(h, p, targets, choice, x, discount):
 
 @kernel()
 def uniform(seed):
-    """Next state of a generator of random numbers (xorshift64*, Vigna 2016), and one in [0, 1)."""
-    seed ^= seed >> np.uint64(12)
-    seed ^= seed << np.uint64(25)
-    seed ^= seed >> np.uint64(27)
-    return seed, float((seed * np.uint64(2685821657736338717)) >> np.uint64(11)) * 2.0**-53
+    """Next state of a generator (xorshift, Marsaglia 2003), and a random number in [0, 1)."""
+    seed ^= seed << np.uint64(13)
+    seed ^= seed >> np.uint64(7)
+    seed ^= seed << np.uint64(17)
+    return seed, float(seed >> np.uint64(11)) * 2.0**-53
 
 
 @kernel()
@@ -196,7 +197,7 @@ def walk(p, targets, choice, start, jumps):
     """
     spent = np.zeros(p.base[-1] + p.size[-1])
     x = start
-    seed = np.uint64(1)
+    seed = SEED
     for n in range(jumps):
         total, _ = _pass(p, targets, choice, x, FAR)
         if not total > 0.0:

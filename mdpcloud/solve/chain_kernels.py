@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mdpcloud.engine.jit import kernel
-from mdpcloud.engine.kernels import uniform
+from mdpcloud.engine.kernels import SEED, uniform
 from mdpcloud.engine.vector_kernels import FAST, least, most
 
 
@@ -76,7 +76,7 @@ def walk(pointer, column, rate, start, jumps):
     """
     spent = np.zeros(pointer.size - 1)
     x = start
-    seed = np.uint64(1)
+    seed = SEED
     for n in range(jumps):
         total = 0.0
         for j in range(pointer[x], pointer[x + 1]):
