@@ -53,7 +53,8 @@ def test_the_optimum_lies_in_the_reference_bounds(wanted: str) -> None:
     found = compared(wanted).optimum
     assert found.lower <= high
     assert found.upper >= low
-    assert low - 1e-14 <= found.cost <= high + 1e-14 or found.upper - found.lower > high - low
+    widths = (high - low) + (found.upper - found.lower)
+    assert found.cost == pytest.approx(case(wanted)["optimum"], abs=widths)
     assert found.upper - found.lower <= 1e-10 * found.cost
 
 
