@@ -260,3 +260,9 @@ def test_a_step_of_the_state_equals_one_event_per_state():
         rtol=1e-14,
     )
     assert mc.solve(by_function).gain == pytest.approx(mc.solve(one_by_one).gain, rel=1e-10)
+
+
+def test_an_array_of_fewer_axes_belongs_to_the_last_ones_of_a_lattice():
+    tick = mc.Event("tick", 1.0, mc.Action("pay", cost=np.array([1.0, 2.0, 4.0])))
+    problem = compile_model(mc.Model(mc.Lattice({"a": 1, "b": 2}), tick), "lattice")
+    assert problem.rows().cost.tolist() == [1.0, 2.0, 4.0] * 2

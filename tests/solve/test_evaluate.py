@@ -282,6 +282,7 @@ def test_gains_of_a_chain_with_several_classes_are_its_long_run_means(seed):
     assert (np.array(means) - 1e-12 <= found.bounds[1]).all()
 
 
+@pytest.mark.slow
 def test_a_large_chain_with_several_classes_is_evaluated_too():
     n = 4000
     model = mc.Model(
@@ -299,6 +300,7 @@ def test_a_large_chain_with_several_classes_is_evaluated_too():
 # --- improvement ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(TABLES)
 def test_an_improved_policy_is_never_worse(seed):
@@ -382,6 +384,7 @@ def test_a_measure_that_is_no_number_is_refused_by_name_and_state():
         mc.evaluate(model, "lost")
 
 
+@pytest.mark.slow
 def test_progress_of_a_large_evaluation_encloses_the_gain():
     model, seen = two_queues((80, 80)), []
     found = mc.evaluate(

@@ -459,6 +459,7 @@ def tabular_models(draw):
     return mc.tabular(np.array(rows), costs=np.array(costs) / 7, s_indices=state, a_indices=action)
 
 
+@pytest.mark.slow
 @by_solver
 @settings(max_examples=60)
 @given(tabular_models())
@@ -510,6 +511,22 @@ def test_islands_that_are_not_finished_leave_bounds_by_state():
     unfinished = [s for s in partial if s.solver == "end_components" and not s.converged]
     assert unfinished
     assert all(s.status is Status.ITERATIONS for s in unfinished)
+
+
+def test_an_interrupt_ends_all_islands():
+    calls = []
+
+    def interrupt(*report):
+        calls.append(report)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+
+    solution = mc.solve(islands(1), progress=interrupt, strict=False)
+    assert solution.solver == "end_components"
+    assert solution.status is Status.INTERRUPTED
+    best = mc.solve(islands(1)).gains
+    assert (solution.bounds[0] <= best + 1e-8).all()
+    assert (best - 1e-8 <= solution.bounds[1]).all()
 
 
 def test_an_unfinished_island_is_an_error_that_names_a_state(monkeypatch):
