@@ -75,4 +75,4 @@ $(BIN)/python:
 .PHONY: announce
 announce:
 	@$(BIN)/python -c 'from mdpcloud.engine.jit import kernels_are_cached as cached; cached() or print(\
-	"first run: numba compiles the kernels, about a minute without output; later runs use its cache")'
+	"first run: numba compiles the kernels, ten to twenty seconds without output; later runs use its cache")'

@@ -186,4 +186,4 @@ def _announce_compilation() -> None:
     from mdpcloud.engine.jit import kernels_are_cached
 
     if not kernels_are_cached():
-        say("first run: numba compiles the kernels, about a minute; later runs use its cache")
+        say("first run: numba compiles the kernels, ten to twenty seconds; later runs use its cache")
