@@ -22,12 +22,10 @@ WITH_FUSED = (
     "closed phase-type network",
     "downgrading (1, 2, 4)",
     "jiq with exchange",
-    "machine that wears",
     "restless arm",
     "retrial",
     "routing C6",
     "service-rate control",
-    "trunk reservation",
 )
 
 

@@ -218,8 +218,7 @@ def test_most_models_have_all_forms() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["retrial", "routing C6"])
-@pytest.mark.parametrize("form", ["lattice", "indexed"])
+@pytest.mark.parametrize(("name", "form"), [("retrial", "lattice"), ("routing C6", "indexed")])
 def test_two_threads_sweep_like_one(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused, "FEWEST", 0)
     with small_pieces():
