@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.engine import fused, kernels
+from mdpcloud.engine.chosen import cost_rate, moves_from
 from mdpcloud.engine.indexed import IndexedLayout, enumerate_states
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
 from mdpcloud.engine.listing import list_rows, open_actions
@@ -176,17 +177,14 @@ class CompiledProblem:
         """Generator (n, n) and cost rate (n,) of an uncontrolled problem."""
         return self.listed().chain()
 
-    def flow(self, h: Floats, out: Floats, origin: int | None = None) -> None:
-        """Set out = Q h for an uncontrolled problem; cells outside the space stay as in h.
+    def flow(self, h: Floats, out: Floats, shift: float = 0.0) -> None:
+        """Set out = Q h - shift for an uncontrolled problem; other cells stay as in h."""
+        self._without_costs.sweeps(h, out, 1, step=1.0, keep=0.0, shift=shift)
 
-        With a state ``origin``, the value there is subtracted everywhere.
-        """
-        free = self._without_costs
-        shift = 0.0
-        if origin is not None:
-            where = free.program, free.layout.targets, free._fixed, self.layout.cell(origin)
-            shift = kernels.value_at(h, *where, 0.0)
-        free.sweeps(h, out, 1, step=1.0, keep=0.0, shift=shift)
+    def moves_from(self, state: int) -> tuple[int, Array, Floats]:
+        """Place of a state in work arrays, those of its targets, and the rates; uncontrolled."""
+        cell = self.layout.cell(state)
+        return cell, *moves_from(self, cell)
 
     def likely_state(self, jumps: int = 20_000) -> int:
         """A state where an uncontrolled problem is often: the result of a seeded walk."""
@@ -196,10 +194,7 @@ class CompiledProblem:
 
     def cost_work(self) -> Floats:
         """Cost rate of an uncontrolled problem as a work array, 0 in cells outside the space."""
-        h = self.pack(np.zeros(self.n))
-        out = h.copy()
-        self.sweeps(h, out, 1, step=1.0, keep=0.0)
-        return out
+        return np.asarray(self.layout.pack(cost_rate(self), 0.0))
 
     def with_cost(self, values: Floats) -> CompiledProblem:
         """The same problem with the cost rate values (n,) alone, and no lump costs."""

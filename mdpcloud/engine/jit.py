@@ -25,8 +25,11 @@ import numba
 __all__ = ["cache_folder", "kernel", "kernels_are_cached", "source_hash"]
 
 
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
 @cache
-def source_hash(package: Path = Path(__file__).resolve().parent.parent) -> str:
+def source_hash(package: Path = PACKAGE) -> str:
     """Hash of every kernel file of a package and of numba's version (16 hexadecimal digits)."""
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(package.rglob("*kernels.py")):

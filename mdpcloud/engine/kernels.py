@@ -173,14 +173,6 @@ def _first_best(h, p, targets, e, b, i, margin, values):
 
 
 @kernel()
-def value_at(h, p, targets, choice, x, discount):
-    """Right-hand side at one cell."""
-    b = np.searchsorted(p.base, x, side="right") - 1
-    v, _ = _right_side(h, p, targets, choice, b, x - p.base[b], discount)
-    return v
-
-
-@kernel()
 def uniform(seed):
     """Next state of a generator (xorshift, Marsaglia 2003), and a random number in [0, 1)."""
     seed ^= seed << np.uint64(13)

@@ -20,7 +20,7 @@ from mdpcloud.model.space import Lattice
 
 __all__ = ["LatticeLayout", "lattice_grid"]
 
-SHORTEST_SLAB = 512  # cells; shorter slabs pay more for their beginning than for arithmetic
+SHORTEST_SLAB = 128  # cells; shorter slabs pay too much for their beginning
 LONGEST_BLOCK = 8192  # cells; a bound, so that threads find enough blocks
 
 Array = NDArray[Any]

@@ -184,8 +184,12 @@ class Problem(Protocol):
         """Return generator (n, n) and cost rate (n,)."""
         ...
 
-    def flow(self, h: Floats, out: Floats) -> None:
-        """Set out = Q h."""
+    def flow(self, h: Floats, out: Floats, shift: float = 0.0) -> None:
+        """Set out = Q h - shift."""
+        ...
+
+    def moves_from(self, state: int) -> tuple[int, NDArray[Any], Floats]:
+        """Return the place of a state in work arrays, those of its targets, and the rates."""
         ...
 
     def cost_work(self) -> Floats:

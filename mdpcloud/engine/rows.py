@@ -255,11 +255,15 @@ class RowsProblem:
         fixed = self.under(choice) if integers else self.mixed(choice)  # type: ignore[arg-type]
         return fixed.chain()
 
-    def flow(self, h: Floats, out: Floats, origin: int | None = None) -> None:
-        """Set out = Q h for an uncontrolled problem, less its value at a state ``origin``."""
+    def flow(self, h: Floats, out: Floats, shift: float = 0.0) -> None:
+        """Set out = Q h - shift for an uncontrolled problem."""
         out[:] = cast(Floats, self._chain[0] @ h)
-        if origin is not None:
-            out -= out[origin]
+        out -= shift
+
+    def moves_from(self, state: int) -> tuple[int, NDArray[Any], Floats]:
+        """Return the state, the targets of the moves out of it and their rates; uncontrolled."""
+        row = self._chain[0][[state]]
+        return state, row.indices, row.data
 
     def cost_work(self) -> Floats:
         """Return the cost rate (n,) of an uncontrolled problem."""

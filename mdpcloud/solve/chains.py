@@ -8,7 +8,6 @@ likely state, where both are 0: that leaves one solution and rids the equation o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -119,14 +118,12 @@ def likely_state(fixed: Any) -> int:
     return int(fixed.likely_state(JUMPS))
 
 
-@dataclass(eq=False)
 class _Operator:
     """Q h relative to its value at the origin, or (Q - alpha) h; on work arrays."""
 
-    fixed: Any
-    discount: float
-    origin: int
-    monitor: Monitor
+    def __init__(self, fixed: Any, discount: float, origin: int, monitor: Monitor) -> None:
+        self.fixed, self.discount, self.monitor = fixed, discount, monitor
+        self.place, self.targets, self.rates = fixed.moves_from(origin)
 
     def __call__(self, vector: Floats, out: Floats) -> None:
         self.monitor.count(1)
@@ -134,7 +131,8 @@ class _Operator:
             self.fixed.flow(vector, out)
             subtract(out, self.discount, vector)
         else:
-            self.fixed.flow(vector, out, self.origin)
+            moved = vector[self.targets] - vector[self.place]
+            self.fixed.flow(vector, out, float(self.rates @ moved))
 
 
 def solve_iteratively(

@@ -82,7 +82,8 @@ class FixedSolver:
         best = self._judge(problem, values, Status.STALLED)
         try:
             for attempt in range(ATTEMPTS):
-                aim = 0.5**attempt * 0.5 * self._goal(problem).width(best.low, best.high, _size(values))
+                width = self._goal(problem).width(best.low, best.high, _size(values))
+                aim = 0.5**attempt * 0.5 * width
                 values, _ = solve_iteratively(
                     problem, best.values, aim, PRODUCTS, self.discount, self.monitor
                 )
@@ -103,7 +104,8 @@ class FixedSolver:
     def _judge(self, problem: Any, values: Floats, otherwise: Status) -> FixedResult:
         low, high = problem.certify(problem.pack(values), discount=self.discount)
         width = self._goal(problem).width(low, high, _size(values))
-        return FixedResult(values, low, high, Status.CONVERGED if high - low <= width else otherwise)
+        status = Status.CONVERGED if high - low <= width else otherwise
+        return FixedResult(values, low, high, status)
 
 
 def _size(values: Floats) -> float:

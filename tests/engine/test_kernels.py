@@ -150,28 +150,21 @@ def test_a_source_is_written_once_and_found_again() -> None:
         assert fused.load_sweeps(file.read()) is module
 
 
-def test_the_value_at_a_state_is_that_of_a_sweep() -> None:
-    problem: Any = compile_model(region(), form="lattice")
-    h = problem.pack(some_values(problem.n))
-    out = h.copy()
-    problem.sweeps(h, out, 1, step=1.0, keep=0.0, discount=DISCOUNT)
-    values = problem.unpack(out)
-    for state in (0, 17, problem.n - 1):
-        cell = problem.layout.cell(state)
-        where = problem.program, problem.layout.targets, problem._fixed, cell
-        assert kernels.value_at(h, *where, DISCOUNT) == pytest.approx(values[state], rel=1e-12)
-
-
 @pytest.mark.parametrize("form", ["lattice", "indexed"])
-def test_a_flow_from_an_origin_is_zero_there(form: str) -> None:
-    problem = fixed(compile_model(two_queues((30, 35)), form=form))
-    h = problem.pack(some_values(problem.n))
-    plain, shifted = np.zeros_like(h), np.zeros_like(h)
-    problem.flow(h, plain)
-    problem.flow(h, shifted, 100)
-    plain, shifted = problem.unpack(plain), problem.unpack(shifted)
-    assert shifted[100] == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(shifted, plain - plain[100], atol=1e-12)
+@pytest.mark.parametrize("build", [lambda: two_queues((30, 35)), region], ids=["box", "region"])
+def test_flow_moves_and_cost_rate_are_those_of_the_chain(build: Any, form: str) -> None:
+    problem = fixed(compile_model(build(), form=form))
+    generator, cost = problem.chain()
+    values = some_values(problem.n)
+    h = problem.pack(values)
+    out = np.zeros_like(h)
+    problem.flow(h, out, 0.25)
+    np.testing.assert_allclose(problem.unpack(out), generator @ values - 0.25, atol=1e-11)
+    np.testing.assert_allclose(problem.unpack(problem.cost_work()), cost, atol=1e-12)
+    for state in (0, 17, problem.n - 1):
+        place, targets, rates = problem.moves_from(state)
+        expected = (generator @ values)[state]
+        assert rates @ (h[targets] - h[place]) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("form", ["lattice", "indexed"])
