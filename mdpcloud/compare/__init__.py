@@ -13,7 +13,7 @@ from mdpcloud.compare.run import describe_run
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.policies.index_rule import tie_order
-from mdpcloud.solve.limits import Goal
+from mdpcloud.solve.limits import Goal, Monitor
 from mdpcloud.systems.registry import is_system
 
 __all__ = ["Comparison", "Optimum", "Row", "compare", "evaluate_policies"]
@@ -51,7 +51,7 @@ def compare(
         A box set by hand; the optimum is then that of the restricted problem, an upper bound.
     solver : str or solver, optional
     time_limit : float, optional
-        Seconds, for each solve.
+        Seconds, for the whole comparison; what is known by then is in the `SolveError`.
     progress : function of (iterations, lower, upper), optional
 
     Returns
@@ -86,7 +86,7 @@ def compare(
         cost_scale=compile_model(optimum.model).cost_scale,
         ties=ties,
         solve=settings.to_dict(),
-        notes=tuple(getattr(system, "notes", ())),
+        notes=(*getattr(system, "notes", ()), *_box_notes(optimum)),
         run=describe_run(started),
     )
     check(optimum, comparison)
@@ -105,6 +105,7 @@ def _settings(
 ) -> Settings:
     tie_order(ties, ())
     Goal(tolerance, 0.0)
+    Monitor(time_limit=time_limit)
     box = None if caps is None else tuple(caps)
     return Settings(tolerance, threads, box, solver, time_limit, progress)
 
@@ -127,6 +128,16 @@ def _rows(
             rows.append(evaluate_row(system, name, what, ties, settings))
             interrupted = rows[-1].status == INTERRUPTED
     return tuple(rows)
+
+
+def _box_notes(optimum: Optimum) -> tuple[str, ...]:
+    if optimum.kind != "restricted":
+        return ()
+    return (
+        "the caps were set by hand: the optimum is that of the box, an upper bound of the true "
+        "one; a policy is evaluated wherever it goes, its true gap is at least the one given, and "
+        "none is given where it does better than the box allows",
+    )
 
 
 def _check_rows(rows: Sequence[Row], comparison: Comparison) -> None:

@@ -17,6 +17,7 @@ from mdpcloud.compare.rows import Row
 __all__ = ["Comparison"]
 
 FORMAT = 1
+GAPS = ("gap", "gap_lower", "gap_upper", "absolute_gap", "profit_gap")
 SMALLEST = 1e-9  # of the largest cost rate: below it the optimum is too small for a relative gap
 
 
@@ -37,7 +38,7 @@ class Comparison:
     notes : tuple of str
     run : mapping
         Versions, machine, time.
-    name, time_unit, cost_unit, scenario_sha256 : str
+    name, time_unit, cost_unit, scenario_sha256, system_name : str
         From the scenario, where there is one.
     """
 
@@ -53,6 +54,7 @@ class Comparison:
     time_unit: str = "time"
     cost_unit: str = "cost"
     scenario_sha256: str | None = None
+    system_name: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON, without inf or nan."""
@@ -61,7 +63,7 @@ class Comparison:
         optimum = self.optimum
         return {
             "format": FORMAT,
-            "system": name_of(type(self.system)),
+            "system": self.system_name or name_of(type(self.system)),
             "name": self.name,
             "parameters": _plain(dataclasses.asdict(self.system)),
             "units": {"time": self.time_unit, "cost": self.cost_unit},
@@ -114,6 +116,8 @@ class Comparison:
     def gaps(self, row: Row) -> dict[str, float | None]:
         """Relative, absolute and profit gap of a row; None where it means nothing."""
         best = self.optimum
+        if best.kind == "restricted" and row.cost < best.lower:
+            return dict.fromkeys(GAPS)
         small = best.lower <= SMALLEST * self.cost_scale
         earned = getattr(self.system, "profit_rate", None)
         profit = None if earned is None else earned - best.cost

@@ -8,8 +8,9 @@ possible cost is a lower bound. The box grows until both agree.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,24 @@ SMALL = 60_000  # states up to which an exact box is solved as it is
 LARGEST = 5_000_000  # states beyond which the box no longer grows
 GROWTH = 1.6
 SHARE = 0.3  # of the tolerance, for each of the two solves of a bracket
+REASONS = {
+    "time": "time limit",
+    "iterations": "iteration limit",
+    "interrupted": "interrupted",
+    "precision": "finer than float64 can certify",
+    "stalled": "the bounds stopped closing",
+    "too_many_states": f"the next box has more than {LARGEST} states",
+}
+LEAST_SHARE = 0.1  # of the time limit, for every solve: what is quick is not left out
 FINEST = 3.0  # times the finest width of one solve: that of a bracket
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve: arguments of `mdpcloud.solve`, and caps set by hand."""
+    """How to solve: arguments of `mdpcloud.solve`, and caps set by hand.
+
+    ``time_limit`` (seconds) counts from the making of the settings, for all that follows.
+    """
 
     tolerance: float = 1e-8
     threads: int = 1
@@ -41,6 +54,15 @@ class Settings:
     solver: Any = None
     time_limit: float | None = None
     progress: Any = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the limit, a tenth of it where it is near or past; None without one."""
+        if self.time_limit is None:
+            return None
+        left = self.time_limit - (time.perf_counter() - self.started)
+        return max(left, LEAST_SHARE * self.time_limit)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for results."""
@@ -60,7 +82,7 @@ class Settings:
             solver=self.solver,
             tolerance=share * self.tolerance,
             start=start,
-            time_limit=self.time_limit,
+            time_limit=self.time_left,
             threads=self.threads,
             progress=self.progress,
             strict=False,
@@ -237,7 +259,7 @@ def check(optimum: Optimum, partial: Any) -> None:
     if optimum.status == "converged":
         return
     raise SolveError(
-        f"the optimum did not converge ({optimum.status}): certified bounds "
-        f"[{optimum.lower:.12g}, {optimum.upper:.12g}] on {optimum.states} states",
+        f"the optimum did not converge ({REASONS.get(optimum.status, optimum.status)}): certified "
+        f"bounds [{optimum.lower:.12g}, {optimum.upper:.12g}] on {optimum.states} states",
         partial,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from mdpcloud.compare.optimum import Settings, box_of, model_of
 from mdpcloud.engine import TermInfo, compile_model
 from mdpcloud.engine.rules import action_numbers, policy_for
-from mdpcloud.errors import InputError, SolveError
+from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.solve import Evaluation, Status, evaluate
@@ -23,10 +23,10 @@ __all__ = ["Row", "choose_policies", "evaluate_row"]
 
 Bounds = tuple[float, float]
 LARGEST = 1_500_000  # states of a box on which a rule is evaluated exactly
-LARGEST_ESTIMATE = 300_000  # states of the last box of an estimate
+LARGEST_ESTIMATE = 100_000  # states of the last box of an estimate
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
 COST = "cost"
-UNFINISHED = (Status.TIME, Status.INTERRUPTED)
+UNFINISHED = (Status.TIME, Status.INTERRUPTED, Status.STALLED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,6 @@ def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Setting
     ------
     InputError
         When a rule takes an action that is unknown or not allowed; the message names the state.
-    SolveError
-        When nothing can be said of its cost.
     """
     own = isinstance(what, str)
     try:
@@ -136,7 +134,7 @@ def _evaluate(model: Any, policy: Policy, settings: Settings) -> Evaluation:
         model,
         policy,
         tolerance=min(settings.tolerance, 1e-9),
-        time_limit=settings.time_limit,
+        time_limit=settings.time_left,
         threads=settings.threads,
         progress=settings.progress,
         strict=False,
@@ -209,20 +207,11 @@ def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row
             return _row(system, below, heuristic, settings)
         above = _dearest(system, caps, heuristic, settings) or below
         now = _hull(_bounds(below), _bounds(above))
-        bounds = None if before is None else _widened(now, before)
+        bounds = now if before is None else _widened(now, before)
         grown = _grown(system, caps, leaves)
-        last = _states(grown) > LARGEST_ESTIMATE or Status.INTERRUPTED in (
-            below.status,
-            above.status,
-        )
-        if bounds is not None and (last or _is_negligible(bounds[COST])):
-            return _estimated(system, heuristic, bounds, (below, above))
-        if last:
-            raise SolveError(
-                f"policy {heuristic.name!r} leaves every box of up to {LARGEST_ESTIMATE} states; "
-                "nothing can be said of its cost",
-                below,
-            )
+        stopped = _stop(below, above, _states(grown), before is None)
+        if stopped is not None or (before is not None and _is_negligible(bounds[COST])):
+            return _estimated(system, heuristic, bounds, below.values.size, stopped or "estimated")
         before, caps = now, grown
 
 
@@ -289,11 +278,19 @@ def _is_negligible(bounds: Bounds) -> bool:
     return bounds[1] - bounds[0] <= NEGLIGIBLE * min(map(abs, bounds))
 
 
+def _stop(below: Evaluation, above: Evaluation, states: int, first: bool) -> str | None:
+    """The status with which the doubling stops before a box of so many states, or None."""
+    for found in (below, above):
+        if found.status in UNFINISHED:
+            return found.status.name.lower()
+    if states <= LARGEST_ESTIMATE:
+        return None
+    return "too_many_states" if first else "estimated"
+
+
 def _estimated(
-    system: Any, heuristic: Heuristic, bounds: dict[str, Bounds], found: Sequence[Evaluation]
+    system: Any, heuristic: Heuristic, bounds: dict[str, Bounds], states: int, status: str
 ) -> Row:
     note = "it leaves every finite box; its cost is estimated by doubling the box"
     noted = replace(heuristic, notes=(*heuristic.notes, note))
-    failed = [one.status.name.lower() for one in found if one.status in UNFINISHED]
-    status = failed[0] if failed else "estimated"
-    return _from_bounds(system, noted, bounds, sum(bounds[COST]) / 2, status, found[0].values.size)
+    return _from_bounds(system, noted, bounds, sum(bounds[COST]) / 2, status, states)
