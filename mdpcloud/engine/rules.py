@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,8 @@ def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
         A rule is a function of the state x that returns the name or number of an action (of one
         state, or of arrays of them), an array of n action numbers, a mapping from actions to
         probabilities (numbers, arrays (n,) or functions of x), the name of an action, or its
-        number.
+        number. Where there are several decisions, one function may stand for all of their rules:
+        it returns a mapping from decisions to the names or numbers of actions.
 
     Returns
     -------
@@ -41,7 +44,7 @@ def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
     ------
     InputError
         When an event or action is unknown, an action is not allowed in some state (the message
-        names the state), or probabilities do not sum to 1.
+        names the state), probabilities do not sum to 1, or a function does not take one argument.
 
     Examples
     --------
@@ -83,13 +86,37 @@ def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
 def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> Mapping[str, Any]:
     if len(decisions) == 1 and not _names_events(rules, problem, *decisions.values()):
         return {next(iter(decisions)): rules}
+    if callable(rules) and len(decisions) > 1:
+        _check_arguments(rules, list(decisions))
+        return {name: partial(_one_of_several, rules, name, list(decisions)) for name in decisions}
     if not isinstance(rules, Mapping):
-        raise InputError(f"give a rule per decision, as a mapping; decisions are {list(decisions)}")
+        raise InputError(
+            "give a rule per decision, as a mapping, or a function that returns a mapping; "
+            f"decisions are {list(decisions)}"
+        )
     terms = [term.name for term in problem.terms]
     for name in rules:
         if name not in terms:
             raise InputError(f"the model has no event {name!r}{_hint(name, terms)}")
     return rules
+
+
+def _one_of_several(rule: Callable[[Any], Any], name: str, decisions: Sequence[str], x: Any) -> Any:
+    """What a rule of several decisions answers for one of them."""
+    answers = rule(x)
+    if not isinstance(answers, Mapping):
+        raise InputError(
+            f"a function that decides on {list(decisions)} must return a mapping from each of them "
+            f"to an action, not {answers!r}"
+        )
+    for key in answers:
+        if key not in decisions:
+            raise InputError(f"the rule returns an action for {key!r}{_hint(key, decisions)}")
+    if name not in answers:
+        raise InputError(
+            f"the rule returns actions for {list(answers)}, but none for decision {name!r}"
+        )
+    return answers[name]
 
 
 def _names_events(rules: Any, problem: Problem, decision: tuple[int, TermInfo]) -> bool:
@@ -190,6 +217,7 @@ def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
 
 def _call(problem: Problem, term: TermInfo, rule: Callable[[Any], Any]) -> Any:
     """The rule in every state: one call with arrays where it takes them, else one per state."""
+    _check_arguments(rule, term.name)
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(rule(problem.state(slice(None))))
@@ -200,6 +228,22 @@ def _call(problem: Problem, term: TermInfo, rule: Callable[[Any], Any]) -> Any:
         if all(_agrees(problem, term, rule, int(s), result[s]) for s in some):
             return result
     return _one_by_one([_answer(problem, term, rule, s) for s in range(problem.n)])
+
+
+def _check_arguments(rule: Callable[[Any], Any], decisions: Any) -> None:
+    """Refuse a function that cannot be called with the state alone."""
+    try:
+        signature = inspect.signature(rule)
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        name = getattr(rule, "__name__", repr(rule))
+        raise InputError(
+            f"the rule for {decisions!r} must be a function of one argument, the state; "
+            f"it is {name}{signature}"
+        ) from None
 
 
 def _agrees(

@@ -152,7 +152,7 @@ def test_an_error_inside_a_rule_passes():
 def test_several_decisions_need_a_rule_each():
     second = mc.Event("second", 0.1, [mc.Action("in", mc.step(jobs=1)), mc.Action("out")])
     model = admission(extra=[second])
-    with refused("give a rule per decision, as a mapping; decisions are ['arrival', 'second']"):
+    with refused("give a rule per decision, as a mapping, or a function that returns a mapping; d"):
         mc.policy(model, "lost")
     with refused("no rule for decision 'second'; decisions are ['arrival', 'second']"):
         mc.policy(model, {"arrival": "lost"})
@@ -162,10 +162,68 @@ def test_several_decisions_need_a_rule_each():
     }
 
 
+def two_decisions():
+    second = mc.Event("second", 0.1, [mc.Action("in", mc.step(jobs=1)), mc.Action("out")])
+    return admission(extra=[second])
+
+
+def in_arrays(x):
+    return {"arrival": np.where(x.jobs < 2, "join", "lost"), "second": 1 + 0 * x.jobs}
+
+
+def state_by_state(x):
+    if x.jobs < 2:
+        return {"arrival": "join", "second": "out"}
+    return {"second": 1, "arrival": 1}
+
+
+@pytest.mark.parametrize("rule", [in_arrays, state_by_state])
+def test_one_function_may_decide_on_all_of_several(rule):
+    found = mc.policy(two_decisions(), rule)
+    assert found.table("arrival").tolist() == BELOW_TWO
+    assert found.table("second").tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (lambda x: "lost", "decides on ['arrival', 'second'] must return a mapping from each of"),
+        (lambda x: {"arrival": 1}, "actions for ['arrival'], but none for decision 'second'"),
+        (lambda x: {"arrival": 1, "secnd": 1}, "for 'secnd'; did you mean 'second'?"),
+        (lambda x: {"arrival": 1, "second": "ot"}, "'ot' in state (jobs=0), which is no action;"),
+        (lambda x, y: {"arrival": 1, "second": 1}, "one argument, the state; it is <lambda>(x, y)"),
+    ],
+)
+def test_a_function_that_does_not_decide_on_all_is_refused(rule, said):
+    with refused(said):
+        mc.policy(two_decisions(), rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (
+            lambda x, y: 0,
+            "the rule for 'arrival' must be a function of one argument, the",
+        ),
+        (lambda: 0, "it is <lambda>()"),
+        (lambda x, *, k: 0, "it is <lambda>(x, *, k)"),
+    ],
+)
+def test_a_function_of_more_or_less_than_the_state_is_refused(rule, said):
+    with refused(said):
+        mc.policy(admission(), rule)
+
+
+def test_a_function_that_does_not_tell_its_arguments_is_called():
+    with refused("it must return the name or number"):
+        mc.policy(admission(), type)
+
+
 def test_a_model_without_decisions_has_an_empty_policy():
     model = admission(actions=[LOST])
     assert mc.policy(model, {}).actions == {}
-    with refused("give a rule per decision, as a mapping; decisions are []"):
+    with refused("or a function that returns a mapping; decisions are []"):
         mc.policy(model, "lost")
 
 
