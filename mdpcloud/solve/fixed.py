@@ -71,7 +71,7 @@ class FixedSolver:
         generator, cost = problem.chain()
         if self._direct is None:
             self._direct = DirectChain(generator, self.discount)
-        self.monitor.count(1)
+        self.monitor.iterations += 1  # past a limit too: a direct solve is short, and then done
         values = self._direct.solve(cost)
         if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > 1e200:
             raise SingularChainError("the values are not finite")

@@ -9,6 +9,7 @@ components, the gain may depend on the state: then each is solved by itself
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.plugins import did_you_mean
+from mdpcloud.solve.certificate import Certificate, certify
 from mdpcloud.solve.chains import likely_state
 from mdpcloud.solve.choice import default_solvers
 from mdpcloud.solve.classes import solve_components
@@ -110,10 +112,13 @@ def solve(
     discount = discount_rate(criterion, problem.discrete)
     goal = Goal(tolerance, problem.cost_scale, discount)
     monitor = Monitor(max_iterations, time_limit, signed_progress(model, progress))
-    if start is None and solver is None and not discount:
-        start = start_values(model, goal, time_limit, threads)
-    h = problem.pack(_start_values(start, problem, model))
     solvers = default_solvers(problem) if solver is None else [_named(solver)]
+    try:
+        if start is None and solver is None and not discount:
+            start = start_values(model, goal, time_limit, threads)
+        h = problem.pack(_start_values(start, problem, model))
+    except KeyboardInterrupt:
+        h, solvers = problem.pack(np.zeros(problem.n)), [_Interrupted()]
     solution = _first_success(model, problem, criterion, solvers, goal, monitor, h)
     if strict:
         insist(solution, tolerance)
@@ -139,7 +144,26 @@ def _first_success(
         if outcome.status is not Status.STALLED:
             break
         h = outcome.h
+    if outcome.status is not Status.CONVERGED and not goal.discount:
+        outcome = replace(outcome, certificate=_at_least_trivial(problem, outcome.certificate))
     return _assemble(model, problem, criterion, outcome, solver.name, monitor, goal.discount)
+
+
+def _at_least_trivial(problem: Any, found: Certificate) -> Certificate:
+    """The better of the bounds found and of those of h = 0: the extreme cost rates of one step."""
+    trivial = certify(problem, problem.pack(np.zeros(problem.n)))
+    better = min(found, trivial, key=lambda certificate: certificate.high)
+    return replace(better, low=max(found.low, trivial.low))
+
+
+class _Interrupted:
+    """The solver of who was interrupted before solving: it only certifies where it starts."""
+
+    name = "none"
+
+    def run(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Outcome:
+        """Stop at once."""
+        return Outcome(start, certify(problem, start, goal.discount), Status.INTERRUPTED)
 
 
 def _named(solver: str | Solver) -> Solver:
