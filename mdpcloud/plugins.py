@@ -23,7 +23,7 @@ from types import ModuleType
 
 from mdpcloud.errors import InputError
 
-__all__ = ["did_you_mean", "is_reference", "load", "mistake_in_plugin"]
+__all__ = ["did_you_mean", "is_reference", "load", "mistake_in_plugin", "nearest"]
 
 _PREFIX = f"{__name__}.file_"
 __path__: list[str] = []  # so that modules can lie below this one
@@ -37,8 +37,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("cloud_ruoting", ["cloud_routing", "retrial"])
     "; did you mean 'cloud_routing'?"
     """
-    near = difflib.get_close_matches(word, list(known), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(word, known)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like a word, None if none is near."""
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
 
 
 def is_reference(text: str) -> bool:

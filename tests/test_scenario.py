@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -85,6 +86,7 @@ def broken(x):
 
 
 number = 3
+both = {"arrival": rule, "departure": rule}
 '''
 
 GOOD = """
@@ -155,6 +157,35 @@ def test_rules_of_the_users_own_are_named_by_their_function(folder: Path) -> Non
     assert policies["split"] == "split"
     rule: Any = policies["rule"]
     assert rule(None) == 0
+
+
+def test_a_mapping_from_decisions_to_rules_may_be_a_policy(folder: Path) -> None:
+    policies = read(folder, GOOD.replace("own.py:rule", "own.py:both")).compare.policies
+    assert policies is not None
+    both = policies["both"]
+    assert isinstance(both, Mapping)
+    assert set(both) == {"arrival", "departure"}
+
+
+def test_a_scenario_knows_its_policies_as_the_file_spells_them(folder: Path) -> None:
+    spellings = read(folder, GOOD).compare.spellings
+    assert spellings == {"split": "split", "own.py:rule": "rule"}
+
+
+def test_a_misspelt_key_is_one_mistake(folder: Path) -> None:
+    text = GOOD.replace("arrival_rate = 60", "arival_rate = 60").replace("format = 1", "fromat = 1")
+    assert mistakes(folder, text) == [
+        "parameters.arival_rate is not known; did you mean 'arrival_rate'?",
+        "fromat is not known; did you mean 'format'?",
+    ]
+    text = GOOD.replace("parameters]\n", "paramters]\n").replace("parameters.n", "paramters.n")
+    assert mistakes(folder, text) == [
+        "paramters is not known; did you mean 'parameters'?",
+    ]
+    text = GOOD.replace("servers = 2", "srevers = 2")
+    assert mistakes(folder, text) == [
+        "parameters.nodes[0].srevers is not known; did you mean 'servers'?",
+    ]
 
 
 def test_rules_of_the_same_name_keep_their_whole_reference(folder: Path) -> None:
@@ -286,7 +317,8 @@ def test_every_mistake_is_reported_at_once_with_its_place_and_what_is_allowed(fo
         "compare.policies[3]: 'greedy' is given twice",
         f"compare.policies[4]: file {folder / 'no.py'} cannot be read: No such file or directory",
         "compare.policies[5]: own.py has no 'rul'; did you mean 'rule'?",
-        "compare.policies[6]: 'own.py:number' must be a function of the state; it is 3",
+        "compare.policies[6]: 'own.py:number' must be a function of the state, or a mapping from "
+        "decisions to such functions; it is 3",
     ]
 
 

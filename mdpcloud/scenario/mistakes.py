@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from mdpcloud.errors import InputError
-from mdpcloud.plugins import did_you_mean
+from mdpcloud.plugins import did_you_mean, nearest
 from mdpcloud.systems.parameters import describe, hints, wrong_value
 
 __all__ = ["Mistake", "in_words"]
 
 Mistake = tuple[str, str]  # place, and message
+UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")  # pydantic's words for unknown keys
 
 
 def in_words(errors: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> list[Mistake]:
@@ -30,7 +31,12 @@ def in_words(errors: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> l
     known : mapping
         Name of each key of the file to its annotation.
     """
-    found = [_mistake(error, known) for error in errors if not _is_consequence(error)]
+    misspelt = {_meant(error, known) for error in errors}
+    found = [
+        _mistake(error, known)
+        for error in errors
+        if not (_is_consequence(error) or _is_misspelt(error, misspelt))
+    ]
     certain = [f"{place}." for place, _, tried in found if not tried]
     kept = [
         (place, message)
@@ -45,11 +51,26 @@ def _is_consequence(error: Mapping[str, Any]) -> bool:
     return bool(error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"])
 
 
+def _is_misspelt(error: Mapping[str, Any], misspelt: Collection[Any]) -> bool:
+    """Whether a key is called missing that the file has, by a name that is not quite right."""
+    loc = error["loc"]
+    places = (tuple(loc[: k + 1]) for k in range(len(loc)))
+    return error["type"] == "missing" and any(place in misspelt for place in places)
+
+
+def _meant(error: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Place of the key that an unknown key is likely to mean, and that is therefore not missing."""
+    if error["type"] not in UNKNOWN:
+        return None
+    *before, key = error["loc"]
+    return (*before, nearest(str(key), _walk(error["loc"], known)[2]))
+
+
 def _mistake(error: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Place, message, and whether a table was only tried as something that it is not."""
     kind, value = error["type"], error["input"]
     place, hint, siblings = _walk(error["loc"], known)
-    if kind in ("unexpected_keyword_argument", "extra_forbidden"):
+    if kind in UNKNOWN:
         key = str(error["loc"][-1])
         near = did_you_mean(key, siblings) or f"; known are {', '.join(siblings)}"
         return place, f"{place} is not known{near}", False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,7 @@ from annotated_types import MinLen
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean, is_reference, load
 from mdpcloud.scenario.mistakes import Mistake, in_words
-from mdpcloud.scenario.settings import CompareSettings, Scenario, SolveSettings, Ties
+from mdpcloud.scenario.settings import CompareSettings, Rule, Scenario, SolveSettings, Ties
 from mdpcloud.systems.registry import find_system, policy_names
 
 __all__ = ["read_scenario"]
@@ -65,7 +65,8 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         "compare": _CompareTable,
     }
     values = _validated(document, known, file, mistakes)
-    policies = _policies(_listed(document), system, file.parent, mistakes)
+    listed = _listed(document)
+    policies = _policies(listed, system, file.parent, mistakes)
     if mistakes or values is None:
         _refuse(file, mistakes)
     return Scenario(
@@ -76,7 +77,7 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         time_unit=values.time_unit,
         cost_unit=values.cost_unit,
         solve=values.solve,
-        compare=CompareSettings(policies or None, values.compare.ties),
+        compare=CompareSettings(policies or None, values.compare.ties, _spellings(listed)),
         path=file,
         sha256=hashlib.sha256(content).hexdigest(),
     )
@@ -150,19 +151,24 @@ def _validated(
     return None
 
 
-def _listed(document: Mapping[str, Any]) -> list[object]:
-    """Policies that the file lists, whatever else is wrong with it."""
+def _listed(document: Mapping[str, Any]) -> dict[int, str]:
+    """Policies that the file lists, by their places, whatever else is wrong with it."""
     table = document.get("compare")
     listed = table.get("policies") if isinstance(table, dict) else None
-    return listed if isinstance(listed, list) else []
+    known = enumerate(listed if isinstance(listed, list) else ())
+    return {place: name for place, name in known if isinstance(name, str)}
+
+
+def _spellings(names: Mapping[int, str]) -> dict[str, str]:
+    """Name of each policy as the file spells it, to the name that results have."""
+    return {name: _short(name, names.values()) for name in names.values()}
 
 
 def _policies(
-    listed: Iterable[object], system: type[Any] | None, folder: Path, mistakes: list[Mistake]
-) -> dict[str, str | Callable[..., Any]]:
+    names: Mapping[int, str], system: type[Any] | None, folder: Path, mistakes: list[Mistake]
+) -> dict[str, str | Rule]:
     """Rule or name of each policy, by a name that is short where it can be."""
-    names = {i: one for i, one in enumerate(listed) if isinstance(one, str)}
-    found: dict[str, str | Callable[..., Any]] = {}
+    found: dict[str, str | Rule] = {}
     for place, name in names.items():
         label = _short(name, names.values())
         try:
@@ -182,11 +188,14 @@ def _short(name: str, names: Iterable[str]) -> str:
     return end if ends.count(end) == 1 else name
 
 
-def _policy(name: str, system: type[Any] | None, folder: Path) -> str | Callable[..., Any]:
+def _policy(name: str, system: type[Any] | None, folder: Path) -> str | Rule:
     if is_reference(name):
         rule = load(name, folder)
-        if not callable(rule):
-            raise InputError(f"{name!r} must be a function of the state; it is {rule!r}")
+        if not (callable(rule) or isinstance(rule, Mapping)):
+            raise InputError(
+                f"{name!r} must be a function of the state, or a mapping from decisions to such "
+                f"functions; it is {rule!r}"
+            )
         return rule
     known = None if system is None else policy_names(system)
     if known is not None and name not in known:

@@ -13,8 +13,9 @@ from annotated_types import Ge, Gt, Lt, MinLen, Unit
 from mdpcloud.errors import InputError
 from mdpcloud.systems.parameters import validate
 
-__all__ = ["CompareSettings", "Discount", "Scenario", "SolveSettings", "Ties"]
+__all__ = ["CompareSettings", "Discount", "Rule", "Scenario", "SolveSettings", "Ties"]
 
+Rule = Callable[..., Any] | Mapping[str, Any]
 Ties = Literal["first", "last", "fastest", "slowest"]
 
 
@@ -56,7 +57,8 @@ class SolveSettings:
     caps : tuple of int, optional
         Largest number of jobs at each node; by default the system chooses.
     time_limit : float, optional
-        Time after which to stop with the best bounds so far, in seconds.
+        Time after which each solve stops with the best bounds so far, in seconds; a comparison
+        makes several, one or more for the optimum and one for each policy.
     """
 
     tolerance: Annotated[float, Gt(0), Lt(1)] = 1e-8
@@ -115,13 +117,18 @@ class CompareSettings:
     ----------
     policies : mapping of str, optional
         Name to a rule of the user's own, or to the name itself for a policy that the system knows;
-        by default every policy that the system knows. `mdpcloud.compare` takes it as it is.
+        by default every policy that the system knows. `mdpcloud.compare` takes it as it is. A rule
+        is a function of the state, or a mapping from decisions to such functions (`mdpcloud.policy`
+        tells what else they may be).
     ties : str
         Which of several actions of equal index is taken.
+    spellings : mapping of str
+        Each policy as the file spells it, such as ``my_rules.py:rule``, to its name above.
     """
 
-    policies: Mapping[str, str | Callable[..., Any]] | None = None
+    policies: Mapping[str, str | Rule] | None = None
     ties: Ties = "fastest"
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
