@@ -554,10 +554,18 @@ def test_a_new_scenario_explains_every_parameter_and_can_be_read(
     text = new_scenario("own.py:OwnSystem")
     assert "# Number of servers; an integer >= 1\nservers = 1" in text
     assert "# Rate of one server or job; a finite number > 0 (1/minute)\nservice_rate" in text
-    assert "# room = 1" in text
+    assert "# room = 100\n" in text
+    assert 'cost_unit = "euro"            # costs below are in euros' in text
+    assert "# caps = [40]                 # given to the system's model(caps); by" in text
     scenario = read(folder, text)
     assert scenario.name == "my OwnSystem"
     assert set(scenario.compare.policies or {}) == {"split", "greedy"}
+
+
+def test_the_new_scenario_of_cloud_routing_has_a_cap_for_each_of_its_nodes() -> None:
+    text = new_scenario("cloud_routing")
+    assert "# caps = [40, 40, 40]         # largest number of jobs at each node; by def" in text
+    assert 'cost_unit = "service fee"     # costs below are in service fees' in text
 
 
 @pytest.mark.parametrize("name", registry.system_names())

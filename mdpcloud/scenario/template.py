@@ -10,12 +10,17 @@ import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from mdpcloud.plugins import is_reference
 from mdpcloud.systems.parameters import bounds, describe, hints, unit_of
 from mdpcloud.systems.registry import find_system, policy_names, summary_of
 
 __all__ = ["new_scenario"]
 
-TIME_UNIT, COST_UNIT = "minute", "service fee"
+TIME_UNIT = "minute"
+COST_UNIT = "service fee"
+OWN_COST_UNIT = "euro"  # of systems of the user's own
+CAP = 40
+OPTIONAL = 100  # an optional number that is left out, if its limits allow this
 
 _HEAD = """\
 # A scenario for mdpcloud; run it with: mdpcloud compare FILE
@@ -24,7 +29,7 @@ format = 1
 system = {system}
 name = {name}
 time_unit = "{time}"          # rates below are per {time}
-cost_unit = "{cost}"     # costs below are in {cost}s
+cost_unit = "{cost}"{space:{gap}}# costs below are in {cost}s
 """
 
 _TAIL = """
@@ -34,11 +39,12 @@ tolerance = 1e-8              # largest difference of the certified bounds, rela
 # criterion = "average_cost"  # or {{ discount_rate = 0.1 }}, 1/minute (solve only)
 # solver = "policy_iteration" # or "value_iteration"; by default chosen by the size of the model
 # threads = 1
-# time_limit = 60.0           # seconds; then the best bounds so far are printed
-# caps = [40, 40]             # largest number of jobs at each node; by default the system chooses
+# time_limit = 60.0           # seconds, of each solve (the optimum, each policy); then it stops
+# caps = {caps:20} # {meaning}; by default the system chooses
 
 [compare]
-# Your own rule, a function of the state in a file beside this one: "my_rules.py:my_rule"
+# Your own rule, a function of the state in a file beside this one: "my_rules.py:my_rule"; where
+# there are several decisions, a mapping from each of them to such a function
 {policies}
 ties = "fastest"              # which of equal indices: "first", "last", "fastest", "slowest"
 """
@@ -64,18 +70,33 @@ def new_scenario(system: str) -> str:
     example = cls.example() if hasattr(cls, "example") else None
     names = policy_names(cls)
     short = system.rpartition(":")[2]
+    cost = OWN_COST_UNIT if is_reference(system) else COST_UNIT
     head = _HEAD.format(
         summary=summary_of(cls),
         system=json.dumps(system),
         name=json.dumps(f"my {short}"),
         time=TIME_UNIT,
-        cost=COST_UNIT,
+        cost=cost,
+        space="",
+        gap=max(16 - len(cost), 1),
     )
     policies = ("" if names else "# ") + f"policies = {_toml(names or ('my_rules.py:my_rule',))}"
-    return head + "\n".join(_table("parameters", cls, example)) + _TAIL.format(policies=policies)
+    caps, meaning = _caps(example)
+    tail = _TAIL.format(policies=policies, caps=caps, meaning=meaning)
+    return head + "\n".join(_table("parameters", cls, example, cost)) + tail
 
 
-def _table(path: str, cls: type[Any], example: Any, *, comments: bool = True) -> Iterator[str]:
+def _caps(example: Any) -> tuple[str, str]:
+    """Caps for a system, and what they are."""
+    nodes = getattr(example, "nodes", ())
+    if nodes:
+        return _toml((CAP,) * len(nodes)), "largest number of jobs at each node"
+    return _toml((CAP,)), "given to the system's model(caps)"
+
+
+def _table(
+    path: str, cls: type[Any], example: Any, cost_unit: str, *, comments: bool = True
+) -> Iterator[str]:
     """Lines of a table: plain values first, as TOML wants it, then the tables inside it."""
     about = _explanations(cls)
     fields = [(field, hints(cls)[field.name]) for field in dataclasses.fields(cls) if field.init]
@@ -83,7 +104,9 @@ def _table(path: str, cls: type[Any], example: Any, *, comments: bool = True) ->
     for field, hint in fields:
         if _dataclass_of(hint) is None:
             if comments:
-                yield "# " + "; ".join(filter(None, [about.get(field.name), _limits(hint)]))
+                yield "# " + "; ".join(
+                    filter(None, [about.get(field.name), _limits(hint, cost_unit)])
+                )
             yield _line(field.name, _value(field, hint, example), hint)
     for field, hint in fields:
         nested = _dataclass_of(hint)
@@ -91,18 +114,23 @@ def _table(path: str, cls: type[Any], example: Any, *, comments: bool = True) ->
         if nested is not None and isinstance(value, tuple):
             place = f"[{path.strip('[]')}.{field.name}]"
             for i, one in enumerate(value):
-                yield from _table(place, nested, one, comments=comments and i == 0)
+                yield from _table(place, nested, one, cost_unit, comments=comments and i == 0)
         elif nested is not None and not (value is None and field.default is None):
-            yield from _table(f"{path}.{field.name}", nested, value, comments=comments)
+            yield from _table(f"{path}.{field.name}", nested, value, cost_unit, comments=comments)
 
 
 def _line(name: str, value: Any, hint: Any) -> str:
-    return f"# {name} = {_toml(_simplest(hint))}" if value is None else f"{name} = {_toml(value)}"
+    if value is not None:
+        return f"{name} = {_toml(value)}"
+    number = _base(hint) in (int, float)
+    return (
+        f"# {name} = {_toml(_base(hint)(_number(hint, OPTIONAL)) if number else _simplest(hint))}"
+    )
 
 
-def _limits(hint: Any) -> str:
+def _limits(hint: Any, cost_unit: str) -> str:
     unit = unit_of(hint)
-    spelt = (unit or "").replace("time", TIME_UNIT).replace("cost", COST_UNIT)
+    spelt = (unit or "").replace("time", TIME_UNIT).replace("cost", cost_unit)
     return describe(hint) + (f" ({spelt})" if spelt else "")
 
 
@@ -158,12 +186,12 @@ def _simplest(hint: Any) -> Any:
     return {bool: True, str: "text"}.get(base)
 
 
-def _number(hint: Any) -> float:
-    """One, if the bounds allow it, else a number at, beside or between them."""
+def _number(hint: Any, first: float = 1.0) -> float:
+    """The first choice, if the bounds allow it, else a number at, beside or between them."""
     limits = list(bounds(hint))
     ends = [value for _, value, _ in limits]
     beside = [end + d for end in ends for d in (0, 1, -1)]
-    candidates = [1.0, *beside, sum(ends) / max(len(ends), 1)]
+    candidates = [first, 1.0, *beside, sum(ends) / max(len(ends), 1)]
     fitting = (c for c in candidates if all(fits(c, value) for _, value, fits in limits))
     return float(next(fitting))
 
