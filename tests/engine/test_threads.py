@@ -29,12 +29,15 @@ def swept(threads, count=50):
 """
 
 AT_ONCE = """
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 alone = swept(1)
+before = dict(os.environ)
 with ThreadPoolExecutor(2) as pool:
     found = list(pool.map(swept, [2] * 8))
 assert all(np.array_equal(one, alone) for one in found)
+assert dict(os.environ) == before
 """
 
 FORKED = """
