@@ -137,7 +137,8 @@ def _first_success(
     """What the first solver finds, or the next one where it stalls; by components if need be."""
     for solver in solvers:
         outcome = solver.run(problem, goal, monitor, h)
-        if outcome.status in (Status.STALLED, Status.PRECISION) and not goal.discount:
+        stuck = outcome.status in (Status.STALLED, Status.PRECISION) and not outcome.handed_over
+        if stuck and not goal.discount:
             several = solve_components(model, problem, goal.tolerance, monitor)
             if several is not None:
                 return several
