@@ -6,16 +6,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import mdpcloud as mc
-from mdpcloud.cli import app, tables
+from mdpcloud.cli import app
+from mdpcloud.cli.numbers import interval, percent, with_error
 from mdpcloud.cli.progress import done, progress_bar
 
 SYSTEM = '''
@@ -100,25 +105,26 @@ class FakeComparison:
     scenario_sha256: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        row = {"cost": 2.0, "lower": 1.999, "upper": 2.001, "status": "exact", "notes": []}
+        row = {"cost": 2.0, "lower": 2 - 1e-7, "upper": 2 + 1e-7, "status": "exact", "notes": []}
+        gaps = {"gap": 1 / 3, "gap_lower": 0.3333, "gap_upper": 0.3334}
+        profit = {"absolute_gap": 0.5, "profit_gap": 0.25}
+        none = {"gap": None, "gap_lower": None, "gap_upper": None, "profit_gap": None}
         return {
             "format": 1,
             "system": "row",
             "name": self.name,
             "units": {"time": self.time_unit, "cost": self.cost_unit},
             "states": 17,
+            "caps": [16],
             "truncation": {"kind": "exact", "error": 0.0},
-            "optimum": {**row, "cost": 1.5, "status": "converged"},
-            "notes": ["node 0 never refuses"],
+            "optimum": {"cost": 1.5, "lower": 1.4999, "upper": 1.5001, "status": "time"},
+            "notes": ["nodes[0]: never refuses", "nodes[2]: never refuses", "odd"],
             "policies": [
-                {"name": "split", **row, "gap": 1 / 3, "profit_gap": 0.25},
-                {"name": "rule", **row, "gap": None, "profit_gap": None, "notes": ["slow"]},
+                {"name": "split", **row, **gaps, **profit, "notes": ["odd"]},
+                {"name": "rule", **row, **none, "status": "closed_form", "notes": ["slow " * 30]},
             ],
             "run": {"scenario_sha256": self.scenario_sha256},
         }
-
-    def to_json(self, path: Path) -> None:
-        path.write_text(json.dumps(self.to_dict()), encoding="utf-8")
 
     def plot(self, folder: Path) -> list[Path]:
         picture = folder / "costs.png"
@@ -154,14 +160,38 @@ def test_compare_prints_costs_bounds_and_gaps_in_the_scenarios_units(
 ) -> None:
     result = run("compare", file)
     assert result.exit_code == 0, result.output
-    assert "a [row] (row)" in result.stdout
-    assert "17 states" in result.stdout
-    assert "cost, euro per hour" in result.stdout
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert ["optimum", "1.5", "1.999", "to", "2.001", "converged"] in lines
-    assert ["split", "2", "1.999", "to", "2.001", "33.3333", "%", "25.0000", "%", "exact"] in lines
-    assert ["rule", "2", "1.999", "to", "2.001", "-", "-", "exact"] in lines
-    assert "note: node 0 never refuses\nnote: rule: slow\n" in result.stdout
+    assert result.stdout.splitlines()[:8] == [
+        "a [row] (own.py:Row)",
+        "17 states, the optimum never leaves this box",
+        "costs in euro per hour",
+        "",
+        "policy        cost  bounds       gap  profit gap  status",
+        "optimum    1.50000  ± 0.0001                      time limit",
+        "split    2.0000000  ± 2e-7    33.3 %     25.00 %  exact",
+        "rule     2.0000000  ± 2e-7         -           -  closed form",
+    ]
+
+
+def test_notes_are_told_once_within_the_width_of_the_terminal(
+    file: Path, calls: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    notes = run("compare", file).stdout.partition("\n\nnote: ")[2].splitlines()
+    assert notes[:2] == ["nodes[0], nodes[2]: never refuses", "note: odd"]
+    assert notes[2].startswith("note: rule: slow slow")
+    assert notes[3].startswith("  slow slow")
+    assert max(map(len, notes)) <= 60
+
+
+def test_a_system_that_is_finite_by_itself_is_not_called_a_box(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Finite(FakeComparison):
+        def to_dict(self) -> dict[str, Any]:
+            return {**super().to_dict(), "caps": None}
+
+    monkeypatch.setitem(vars(mc), "compare", lambda *_, **__: Finite())
+    assert "\n17 states\n" in run("compare", file).stdout
 
 
 def test_compare_passes_on_what_the_file_says(file: Path, calls: list[dict[str, Any]]) -> None:
@@ -180,16 +210,30 @@ def test_flags_override_the_file_and_are_echoed(file: Path, calls: list[dict[str
     assert "--threads 2 (the file has 1)" in result.stderr
 
 
-def test_compare_writes_results_and_pictures_into_new_folders(
+def test_compare_writes_results_and_pictures(
     file: Path, tmp_path: Path, calls: list[dict[str, Any]]
 ) -> None:
-    out, folder = tmp_path / "new" / "out.json", tmp_path / "deep" / "pictures"
+    out, folder = tmp_path / "out.json", tmp_path / "deep" / "pictures"
     result = run("compare", file, "--json", out, "--plots", folder)
     record = json.loads(out.read_text(encoding="utf-8"))
     assert (record["name"], record["units"]) == ("a [row]", {"time": "hour", "cost": "euro"})
+    assert record["system"] == "own.py:Row"
     assert len(record["run"]["scenario_sha256"]) == 64
     assert (folder / "costs.png").exists()
     assert f"picture: {folder / 'costs.png'}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("compare", "--json"), ("evaluate", "--json"), ("solve", "--save")]
+)
+def test_a_file_in_no_folder_is_refused_before_anything_is_solved(
+    file: Path, tmp_path: Path, arguments: tuple[str, str], calls: list[dict[str, Any]]
+) -> None:
+    command, flag = arguments
+    message = failed(run(command, file, flag, tmp_path / "none" / "out"), 2)
+    assert message.startswith(f"error: {flag} {tmp_path / 'none' / 'out'}: there is no folder")
+    assert calls == []
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_comparison_that_did_not_converge_is_printed_and_exits_with_1(
@@ -201,6 +245,19 @@ def test_a_comparison_that_did_not_converge_is_printed_and_exits_with_1(
     assert "did not converge: time limit reached" in failed(result, 1)
     assert "optimum" in result.stdout
     assert (tmp_path / "out.json").exists()
+
+
+def test_what_did_not_converge_is_said_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = mc.SolveError("the optimum did not converge (time limit)", FakeComparison())
+    monkeypatch.setitem(vars(mc), "compare", raising(error))
+    assert failed(run("compare", file), 1) == "the optimum did not converge (time limit)\n"
+
+
+def test_an_interrupt_before_there_is_a_result_exits_with_130(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(mc), "compare", raising(KeyboardInterrupt()))
+    assert failed(run("compare", file), 130) == "interrupted before there was a result\n"
 
 
 def test_a_partial_solution_is_told_by_its_bounds(
@@ -244,13 +301,15 @@ def test_a_missing_file_exits_with_2(tmp_path: Path) -> None:
 def test_a_wrong_flag_exits_with_2(file: Path) -> None:
     message = failed(run("compare", file, "--tolerance", "0"), 2)
     assert "error: --tolerance must be a finite number > 0 and < 1, not 0.0" in message
+    assert "(the file has" not in message
     assert failed(run("compare", file, "--threads", "two"), 2)
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (mc.InputError("nodes must be used"), "error: nodes must be used"),
+        (mc.InputError("nodes must be used"), "row.toml: nodes must be used"),
+        (mc.InputError("caps has 3 numbers"), "row.toml: solve.caps has 3 numbers"),
         (mc.MultichainError("two classes"), "error: two classes"),
         (MemoryError(), "does not fit into memory"),
         (PermissionError(13, "Permission denied", "out.json"), "out.json: Permission denied"),
@@ -307,16 +366,12 @@ def test_evaluate_prints_and_writes_costs_and_measures(
     assert result.exit_code == 0, result.output
     ((_, policies, settings),) = evaluation
     assert policies == {"split": "split"}
-    assert settings == {
-        "ties": "last",
-        "tolerance": 1e-7,
-        "threads": 1,
-        "caps": (3,),
-        "progress": None,
-    }
+    assert callable(settings.pop("progress"))
+    assert settings == {"ties": "last", "tolerance": 1e-7, "threads": 1, "caps": (3,)}
     lines = [line.split() for line in result.stdout.splitlines()]
-    assert ["split", "cost,", "euro", "per", "hour", "1.5", "1", "to", "2"] in lines
-    assert ["mean", "jobs", "3.25", "3", "to", "3.5"] in lines
+    assert "a [row] (own.py:Row)\ncosts in euro per hour\n" in result.stdout
+    assert ["split", "cost", "1.5", "1.0", "to", "2.0"] in lines
+    assert ["mean", "jobs", "3.2", "3.00", "to", "3.50"] in lines
     (row,) = json.loads((tmp_path / "out.json").read_text())["policies"]
     assert row["measures"] == {"mean jobs": [3.0, 3.5]}
 
@@ -324,6 +379,25 @@ def test_evaluate_prints_and_writes_costs_and_measures(
 def test_evaluate_refuses_a_policy_that_the_file_does_not_have(file: Path) -> None:
     message = failed(run("evaluate", file, "--policy", "spilt"), 2)
     assert "--policy: the scenario has no policy 'spilt'; did you mean 'split'?" in message
+
+
+def test_evaluate_takes_a_policy_as_the_file_spells_it(file: Path, evaluation: list[Any]) -> None:
+    run("evaluate", file, "--policy", "own.py:rule", "--policy", "split")
+    ((_, policies, _),) = evaluation
+    assert list(policies) == ["rule", "split"]
+    assert "has no policy 'other.py:rule'" in failed(
+        run("evaluate", file, "--policy", "other.py:rule"), 2
+    )
+
+
+def test_evaluate_without_policies_takes_those_of_the_system(
+    file: Path, evaluation: list[Any]
+) -> None:
+    file.write_text('format = 1\nsystem = "own.py:Row"', encoding="utf-8")
+    run("evaluate", file)
+    assert list(evaluation[0][1]) == ["split", "greedy"]
+    file.write_text('format = 1\nsystem = "own.py:Bare"', encoding="utf-8")
+    assert "row.toml has no policies, and its system knows none" in failed(run("evaluate", file), 2)
 
 
 def test_solve_prints_and_saves_the_optimum(
@@ -345,12 +419,12 @@ def test_solve_prints_and_saves_the_optimum(
     monkeypatch.setitem(vars(mc), "Discounted", lambda **k: ("discounted", k))
     text = SCENARIO.replace("[solve]", "[solve]\ncriterion = { discount_rate = 0.5 }")
     file.write_text(text, encoding="utf-8")
-    result = run("solve", file, "--save", tmp_path / "new" / "solution.npz")
+    result = run("solve", file, "--save", tmp_path / "solution.npz")
     assert result.exit_code == 0, result.output
-    assert "least discounted cost over all initial states, euro: 1 to 2" in result.stdout
+    assert "least discounted cost over all initial states, euro: 1.0 to 2.0" in result.stdout
     assert "converged" in result.stdout
     assert "policy iteration: 3 iterations, 0.25 s" in result.stdout
-    assert (tmp_path / "new" / "solution.npz").exists()
+    assert (tmp_path / "solution.npz").exists()
 
 
 def test_indices_come_as_json_or_csv(file: Path) -> None:
@@ -381,10 +455,57 @@ def test_the_version_is_printed() -> None:
     assert run("--version").stdout == f"mdpcloud {mc.__version__}\n"
 
 
-def test_printed_bounds_are_rounded_outwards() -> None:
-    lower, upper = tables._bounds(1 - 1e-13, 1 + 1e-13).split(" to ")
-    assert (lower, upper) == ("0.99999999999", "1.0000000001")
-    assert tables._bounds(-1.5, 0.0) == "-1.5 to 0"
+# --- numbers --------------------------------------------------------------------------------------
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(finite, finite)
+def test_printed_bounds_are_rounded_outwards(one: float, other: float) -> None:
+    lower, upper = sorted((one, other))
+    low, high = map(Fraction, interval(lower, upper).split(" to "))
+    assert low <= Fraction(lower)
+    assert Fraction(upper) <= high
+
+
+@given(st.tuples(finite, finite, finite) | st.tuples(*[st.floats(1, 1 + 1e-9)] * 3))
+def test_what_is_printed_of_a_value_holds(numbers: tuple[float, float, float]) -> None:
+    lower, value, upper = sorted(numbers)
+    text, bounds = with_error(value, lower, upper)
+    if bounds.startswith("±"):
+        reach = Fraction(bounds.removeprefix("± "))
+        low, high = Fraction(text) - reach, Fraction(text) + reach
+    else:
+        low, high = map(Fraction, bounds.split(" to "))
+    assert low <= Fraction(lower)
+    assert Fraction(upper) <= high
+
+
+@given(st.floats(-1, 10), st.floats(0, 1e-3), st.floats(0, 1))
+def test_every_printed_digit_of_a_gap_is_certified(low: float, width: float, part: float) -> None:
+    high = low + width
+    truth = 100 * Decimal(min(max(low + part * width, low), high))
+    text = percent(low, high).removesuffix(" %")
+    if " to " in text:
+        least, most = map(Decimal, text.split(" to "))
+        assert least <= truth <= most
+    else:
+        assert truth.quantize(Decimal(text)) == Decimal(text)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.0327274984, 0.0327275009, "3.273 %"),
+        (0.03272751, 0.03272752, "3.2728 %"),
+        (-1e-12, 1e-12, "0.0000 %"),
+        (1.25, 1.265625, "125.0 to 126.6 %"),
+        (0.0349, 0.0351, "3.5 %"),
+        (0.25, 0.25, "25.0000 %"),
+    ],
+)
+def test_a_gap_has_the_digits_that_its_bounds_share(low: float, high: float, text: str) -> None:
+    assert percent(low, high) == text
 
 
 # --- progress -------------------------------------------------------------------------------------
@@ -398,16 +519,20 @@ def test_the_bar_moves_with_the_logarithm_of_the_bracket() -> None:
     assert done(0.0, 0.0, 0.0) == 1
 
 
-def test_the_bar_shows_iterations_and_bounds_on_a_terminal_only() -> None:
+def test_the_bar_shows_iterations_and_bounds() -> None:
     console = Console(force_terminal=True, width=100)
     with console.capture() as shown, progress_bar(1e-8, console) as progress:
-        assert progress is not None
         progress(10, float("-inf"), float("inf"))
         progress(20, 1.0, 2.0)
         progress(30, 1.5, 1.75)
     assert "30 iterations, 1.5 to 1.75" in shown.get()
-    with progress_bar(1e-8, Console(force_terminal=False)) as nothing:
-        assert nothing is None
+
+
+def test_without_a_terminal_a_line_tells_how_far_a_long_solve_is() -> None:
+    console = Console(force_terminal=False)
+    with console.capture() as shown, progress_bar(1e-8, console) as progress:
+        progress(10, 1.0, 2.0)
+    assert shown.get() == ""
 
 
 def test_help_answers_within_its_time() -> None:

@@ -17,7 +17,10 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Compare rules of resource allocation with the certified optimum.",
-    epilog="Exit codes: 0 done, 1 did not converge (what is known so far is printed), 2 bad input.",
+    epilog=(
+        "Exit codes: 0 done, 1 did not converge or was interrupted (what is known so far is "
+        "printed), 2 bad input, 130 interrupted before there was a result."
+    ),
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (TOML).")]
@@ -55,7 +58,10 @@ def compare(
     file: File,
     json: Json = None,
     plots: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the pictures into this folder.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write the pictures into this folder, made if missing."
+        ),
     ] = None,
     tolerance: Tolerance = None,
     threads: Threads = None,

@@ -1,4 +1,8 @@
-"""From exceptions to exit codes: 0 done, 1 did not converge, 2 bad input. No traceback."""
+"""From exceptions to exit codes: 0 done, 1 did not converge, 2 bad input. No traceback.
+
+Ctrl-C while something is solved stops with what is known so far, code 1; before, or in the user's
+own code, there is nothing to print, and the code is 130.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ __all__ = ["exit_codes", "say"]
 
 NOT_CONVERGED = 1
 BAD_INPUT = 2
+INTERRUPTED = 130  # as shells have it
 
 
 def say(message: str) -> None:
@@ -27,7 +32,7 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
     except mc.SolveError as error:
-        say(f"did not converge: {error}")
+        say(str(error) if "did not converge" in str(error) else f"did not converge: {error}")
         for line in _so_far(error.partial):
             say(line)
         raise typer.Exit(NOT_CONVERGED) from error
@@ -41,6 +46,9 @@ def exit_codes() -> Iterator[None]:
     except MemoryError as error:
         say("error: the model does not fit into memory; set smaller caps in [solve]")
         raise typer.Exit(BAD_INPUT) from error
+    except KeyboardInterrupt as error:
+        say("interrupted before there was a result")
+        raise typer.Exit(INTERRUPTED) from error
     except Exception as error:
         mistake = mistake_in_plugin(error)
         if mistake is None:

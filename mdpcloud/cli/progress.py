@@ -1,17 +1,19 @@
-"""A progress bar for long solves, on standard error where that is a terminal."""
+"""Progress of long solves on standard error: a bar on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["done", "progress_bar"]
+__all__ = ["done", "lines", "progress_bar"]
 
 Callback = Callable[[int, float, float], None]
+EVERY = 10.0  # seconds between lines
 
 
 def done(width: float, first: float, last: float) -> float:
@@ -29,8 +31,36 @@ def done(width: float, first: float, last: float) -> float:
     return math.log(first / width) / math.log(first / last)
 
 
+def lines(say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> Callback:
+    """Progress as lines, `EVERY` so many seconds at most.
+
+    Examples
+    --------
+    >>> seconds = iter([0.0, 1.0, 11.0, 12.0, 25.0])
+    >>> progress = lines(print, lambda: next(seconds))
+    >>> for iterations in (10, 20, 30, 40):
+    ...     progress(iterations, 1.5, 1.75)
+    after 11 s: 20 iterations, 1.5 to 1.75
+    after 25 s: 40 iterations, 1.5 to 1.75
+    """
+    start = told = clock()
+
+    def tell(iterations: int, lower: float, upper: float) -> None:
+        nonlocal told
+        now = clock()
+        if now - told >= EVERY:
+            told = now
+            say(f"after {now - start:.0f} s: {_so_far(iterations, lower, upper)}")
+
+    return tell
+
+
+def _so_far(iterations: int, lower: float, upper: float) -> str:
+    return f"{iterations} iterations, {lower:.8g} to {upper:.8g}"
+
+
 @contextmanager
-def progress_bar(tolerance: float, console: Console | None = None) -> Iterator[Callback | None]:
+def progress_bar(tolerance: float, console: Console | None = None) -> Iterator[Callback]:
     """Bar that a solver moves by calling ``progress(iterations, lower, upper)``.
 
     Parameters
@@ -38,11 +68,11 @@ def progress_bar(tolerance: float, console: Console | None = None) -> Iterator[C
     tolerance : float
         Relative width of the bounds at which the solver stops.
     console : Console, optional
-        Where the bar is drawn; none is drawn if that is no terminal.
+        Where the bar is drawn, or lines are printed if that is no terminal.
     """
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield lines(console.print)
         return
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -53,7 +83,7 @@ def progress_bar(tolerance: float, console: Console | None = None) -> Iterator[C
             nonlocal widest
             width, last = upper - lower, tolerance * max(abs(lower), abs(upper))
             widest = max(widest, width) if math.isfinite(width) else widest
-            text = f"{iterations} iterations, {lower:.8g} to {upper:.8g}"
+            text = _so_far(iterations, lower, upper)
             bar.update(task, completed=done(width, widest, last), description=text)
 
         yield move

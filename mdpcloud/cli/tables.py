@@ -2,66 +2,65 @@
 
 from __future__ import annotations
 
-import decimal
-import sys
-from collections.abc import Mapping
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
+from mdpcloud.cli.numbers import interval, percent, with_error
 from mdpcloud.scenario import Scenario
 
 __all__ = ["ends", "print_comparison", "print_evaluations", "print_solution", "status_of"]
 
 _TRUNCATION = {
-    "exact": "the optimum never leaves this box",
-    "restricted": "caps set by hand: the optimum is an upper bound",
-    "bracketed": "the bounds hold for the unbounded system",
-    "estimated": "the error of the cut is an estimate",
+    "exact": ", the optimum never leaves this box",
+    "restricted": ", caps set by hand: the optimum is an upper bound",
+    "bracketed": ", the bounds hold for the unbounded system",
+    "estimated": ", the error of the cut is an estimate",
 }
+_STATUS = {"time": "time limit", "iterations": "iteration limit"}
+_NODE = re.compile(r"(nodes\[\d+\]): (.*)", re.DOTALL)  # a note on a node
+WIDEST = 100  # characters of a line of a note
 
 
 def print_comparison(record: Mapping[str, Any]) -> None:
     """Print a comparison, given as the record that is also its JSON."""
-    unit = f"{record['units']['cost']} per {record['units']['time']}"
     optimum = record["optimum"]
-    kind = record["truncation"]["kind"]
-    console = _console()
-    console.print(f"{record['name']} ({record['system']})")
-    console.print(f"{record['states']} states, {_TRUNCATION.get(kind, kind)}\n")
-    table = _table("policy", f"cost, {unit}", "bounds", "gap", "profit gap", "status")
-    table.add_row("optimum", *_cost(optimum), "", "", optimum["status"], style="bold")
+    lines = [("policy", "cost", "bounds", "gap", "profit gap", "status")]
+    lines += [("optimum", *_cost(optimum), "", "", _status(optimum))]
     for row in record["policies"]:
-        gaps = (_percent(row["gap"]), _percent(row["profit_gap"]))
-        table.add_row(row["name"], *_cost(row), *gaps, row["status"].replace("_", " "))
-    console.print(table)
-    _print_notes(console, record)
+        gaps = (_gap(row), _profit_gap(row, optimum))
+        lines.append((row["name"], *_cost(row), *gaps, _status(row)))
+    _print_heading(record)
+    typer.echo(f"{record['states']} states{_cut(record)}")
+    typer.echo(f"costs in {_unit(record)}\n")
+    _print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
+    _print_notes(record)
 
 
 def print_evaluations(record: Mapping[str, Any]) -> None:
     """Print the cost and the measures of each policy, with their bounds."""
-    unit = f"{record['units']['cost']} per {record['units']['time']}"
-    table = _table("policy", "measure", "value", "bounds")
+    lines = [("policy", "measure", "value", "bounds")]
     for row in record["policies"]:
-        table.add_row(row["name"], f"cost, {unit}", *_cost(row))
+        lines.append((row["name"], "cost", *_cost(row)))
         for measure, (lower, upper) in row["measures"].items():
-            table.add_row("", measure, _number((lower + upper) / 2), _bounds(lower, upper))
-        table.add_section()
-    console = _console()
-    console.print(f"{record['name']} ({record['system']})")
-    console.print(table)
-    _print_notes(console, record)
+            lines.append(("", measure, *with_error((lower + upper) / 2, lower, upper)))
+    _print_heading(record)
+    typer.echo(f"costs in {_unit(record)}\n")
+    _print_table(lines, right={"value"})
+    _print_notes(record)
 
 
 def print_solution(scenario: Scenario, solution: Any) -> None:
     """Print the optimum, its bounds, and how it was found."""
-    console = _console()
-    console.print(f"{scenario.name} ({scenario.system_name})")
-    console.print(f"least {_what(scenario)}: {_bounds(*ends(solution.bounds))}")
-    console.print(status_of(solution))
-    console.print(f"{solution.solver}: {solution.iterations} iterations, {solution.elapsed:.2f} s")
+    typer.echo(f"{scenario.name} ({scenario.system_name})")
+    typer.echo(f"least {_what(scenario)}: {interval(*ends(solution.bounds))}")
+    typer.echo(status_of(solution))
+    typer.echo(f"{solution.solver}: {solution.iterations} iterations, {solution.elapsed:.2f} s")
 
 
 def ends(bounds: tuple[Any, Any]) -> tuple[float, float]:
@@ -81,49 +80,98 @@ def _what(scenario: Scenario) -> str:
     return f"discounted cost over all initial states, {scenario.cost_unit}"
 
 
-def _console() -> Console:
-    """Console that takes text as it is; a file or pipe gets lines as long as they need to be."""
-    width = None if sys.stdout.isatty() else 140
-    return Console(markup=False, highlight=False, width=width)
+def _print_heading(record: Mapping[str, Any]) -> None:
+    typer.echo(f"{record['name']} ({record['system']})")
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in headings:
-        text = heading in ("policy", "measure", "bounds", "status")
-        table.add_column(heading, justify="left" if text else "right", overflow="fold")
-    return table
+def _unit(record: Mapping[str, Any]) -> str:
+    return f"{record['units']['cost']} per {record['units']['time']}"
 
 
-def _print_notes(console: Console, record: Mapping[str, Any]) -> None:
+def _cut(record: Mapping[str, Any]) -> str:
+    """How the states were chosen, where the system has more of them than were solved."""
+    kind = record["truncation"]["kind"]
+    finite = kind == "exact" and record["caps"] is None
+    return "" if finite else _TRUNCATION.get(kind, f", {kind}")
+
+
+def _print_table(
+    lines: Sequence[Sequence[str]], right: Iterable[str], bold: int | None = None
+) -> None:
+    """Print lines of cells below a heading, without blanks at their ends."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    to_right = [heading in right for heading in lines[0]]
+    for number, line in enumerate(lines):
+        cells = [
+            cell.rjust(width) if at_right else cell.ljust(width)
+            for cell, width, at_right in zip(line, widths, to_right, strict=True)
+        ]
+        typer.secho("  ".join(cells).rstrip(), bold=number == bold)
+
+
+# --- notes ----------------------------------------------------------------------------------------
+
+
+def _print_notes(record: Mapping[str, Any]) -> None:
     """Print what a reader has to know of the system and of single policies, each once."""
-    about = dict.fromkeys(record.get("notes", ()))
+    notes = _of_nodes(record.get("notes", ()))
+    known = set(notes)
     for row in record["policies"]:
-        about |= {f"{row['name']}: {note}": None for note in row["notes"] if note not in about}
-    for note in about:
-        console.print(f"note: {note}")
+        for note in row["notes"]:
+            if note not in known:
+                notes.setdefault(note, []).append(row["name"])
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    if notes:
+        typer.echo()
+    for text, places in notes.items():
+        about = f"{', '.join(dict.fromkeys(places))}: " if places else ""
+        for line in _wrapped(f"note: {about}{text}", width):
+            typer.echo(line)
+
+
+def _of_nodes(notes: Iterable[str]) -> dict[str, list[str]]:
+    """Text of each note, to the nodes that it is about."""
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        match = _NODE.fullmatch(note)
+        node, text = match.groups() if match else (None, note)
+        found.setdefault(text, []).extend([node] if node else [])
+    return found
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def _status(row: Mapping[str, Any]) -> str:
+    status = str(row["status"])
+    return _STATUS.get(status, status.replace("_", " "))
 
 
 def _cost(row: Mapping[str, Any]) -> tuple[str, str]:
-    return _number(row["cost"]), _bounds(row["lower"], row["upper"])
+    return with_error(row["cost"], row["lower"], row["upper"])
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.8g}"
+def _gap(row: Mapping[str, Any]) -> str:
+    ends = (row["gap_lower"], row["gap_upper"])
+    return "-" if row["gap"] is None or None in ends else percent(*ends)
 
 
-def _bounds(lower: float, upper: float) -> str:
-    """Bounds rounded outwards, so that what is printed holds as well.
-
-    Examples
-    --------
-    >>> _bounds(1 / 3, 2 / 3)
-    '0.33333333333 to 0.66666666667'
-    """
-    down = decimal.Context(prec=11, rounding=decimal.ROUND_FLOOR).create_decimal_from_float(lower)
-    up = decimal.Context(prec=11, rounding=decimal.ROUND_CEILING).create_decimal_from_float(upper)
-    return f"{float(down):.11g} to {float(up):.11g}"
-
-
-def _percent(part: float | None) -> str:
-    return "-" if part is None else f"{100 * part:.4f} %"
+def _profit_gap(row: Mapping[str, Any], optimum: Mapping[str, Any]) -> str:
+    """The gap as a part of the optimal profit, from the bounds of both costs."""
+    if not row["profit_gap"]:
+        return "-" if row["profit_gap"] is None else "0 %"
+    earned = row["absolute_gap"] / row["profit_gap"] + optimum["cost"]
+    if earned <= optimum["upper"]:
+        return "-"
+    corners = [
+        (cost - best) / (earned - best)
+        for cost in (row["lower"], row["upper"])
+        for best in (optimum["lower"], optimum["upper"])
+    ]
+    return percent(min(corners), max(corners))

@@ -6,7 +6,8 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mdpcloud.cli.border import say
 from mdpcloud.cli.progress import progress_bar
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.scenario import Scenario, read_scenario
-from mdpcloud.systems.registry import find_system, summary_of, system_names
+from mdpcloud.systems.registry import find_system, policy_names, summary_of, system_names
 
 __all__ = ["compare", "evaluate", "indices", "scenario_of", "solve", "systems"]
 
@@ -26,47 +27,73 @@ def scenario_of(file: Path, tolerance: float | None, threads: int | None) -> Sce
     scenario = read_scenario(file)
     given = {"tolerance": tolerance, "threads": threads}
     flags: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    for name, value in flags.items():
-        say(f"--{name} {value:g} (the file has {getattr(scenario.solve, name):g})")
     try:
         settings = dataclasses.replace(scenario.solve, **flags)
     except mc.InputError as error:
         raise mc.InputError(f"--{str(error).partition(': ')[2]}") from None
+    for name, value in flags.items():
+        say(f"--{name} {value:g} (the file has {getattr(scenario.solve, name):g})")
     return dataclasses.replace(scenario, solve=settings)
 
 
 def compare(scenario: Scenario, json_file: Path | None, folder: Path | None) -> None:
     """Compare, print, write; a comparison that did not converge is printed and written as well."""
-    settings = scenario.solve.for_compare()
-    for place in (json_file and json_file.parent, folder):
-        if place is not None:
-            place.mkdir(parents=True, exist_ok=True)
-    _announce_compilation()
-    comparison: Any
-    failure = None
-    with progress_bar(scenario.solve.tolerance) as progress:
-        try:
-            comparison = mc.compare(
-                scenario.system,
-                scenario.compare.policies,
-                ties=scenario.compare.ties,
-                progress=progress,
-                **settings,
-            )
-        except mc.SolveError as error:
-            if not hasattr(error.partial, "to_dict"):
-                raise
-            failure, comparison = error, error.partial
-    comparison = _labelled(comparison, scenario)
-    tables.print_comparison(comparison.to_dict())
-    if json_file is not None:
-        comparison.to_json(json_file)
-        say(f"results: {json_file}")
+    _check_place("--json", json_file)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    comparison, failure = _compared(scenario)
+    record = {**comparison.to_dict(), "system": scenario.system_name}
+    tables.print_comparison(record)
+    _write(record, json_file)
     if folder is not None:
         for picture in comparison.plot(folder):
             say(f"picture: {picture}")
     if failure is not None:
         raise failure
+
+
+def _compared(scenario: Scenario) -> tuple[Any, mc.SolveError | None]:
+    """The comparison, and why it is not finished if it is not."""
+    with _mistakes_of(scenario):
+        settings = scenario.solve.for_compare()
+        _announce_compilation()
+        with progress_bar(scenario.solve.tolerance) as progress:
+            try:
+                comparison: Any = mc.compare(
+                    scenario.system,
+                    scenario.compare.policies,
+                    ties=scenario.compare.ties,
+                    progress=progress,
+                    **settings,
+                )
+            except mc.SolveError as error:
+                if not hasattr(error.partial, "to_dict"):
+                    raise
+                return _labelled(error.partial, scenario), error
+    return _labelled(comparison, scenario), None
+
+
+@contextmanager
+def _mistakes_of(scenario: Scenario) -> Iterator[None]:
+    """Name the scenario's file before what turns out to be wrong with it only when it is used."""
+    try:
+        yield
+    except mc.InputError as error:
+        text = str(error)
+        place = "solve." if text.startswith("caps") else ""
+        raise mc.InputError(f"scenario {scenario.path}: {place}{text}") from error
+
+
+def _check_place(flag: str, file: Path | None) -> None:
+    """Refuse a file in a folder that does not exist, before anything is solved."""
+    if file is not None and not file.parent.is_dir():
+        raise mc.InputError(f"{flag} {file}: there is no folder {file.parent}")
+
+
+def _write(record: Mapping[str, Any], file: Path | None) -> None:
+    if file is not None:
+        file.write_text(_json(record), encoding="utf-8")
+        say(f"results: {file}")
 
 
 def _labelled(comparison: Any, scenario: Scenario) -> Any:
@@ -83,22 +110,21 @@ def _labelled(comparison: Any, scenario: Scenario) -> Any:
 def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | None) -> None:
     """Evaluate policies of the scenario, print and write their costs and measures."""
     wanted = _wanted(scenario, names)
-    settings = scenario.solve.for_compare()
-    settings.pop("solver", None)
-    _announce_compilation()
+    _check_place("--json", json_file)
+    with _mistakes_of(scenario):
+        settings = scenario.solve.for_compare()
+        settings.pop("solver", None)
+        _announce_compilation()
 
-    from mdpcloud.compare import evaluate_policies
+        from mdpcloud.compare import evaluate_policies
 
-    with progress_bar(scenario.solve.tolerance) as progress:
-        rows = evaluate_policies(
-            scenario.system, wanted, ties=scenario.compare.ties, progress=progress, **settings
-        )
+        with progress_bar(scenario.solve.tolerance) as progress:
+            rows = evaluate_policies(
+                scenario.system, wanted, ties=scenario.compare.ties, progress=progress, **settings
+            )
     record = {**_heading(scenario), "policies": [_row(row) for row in rows]}
     tables.print_evaluations(record)
-    if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(_json(record), encoding="utf-8")
-        say(f"results: {json_file}")
+    _write(record, json_file)
 
 
 def _row(row: Any) -> dict[str, Any]:
@@ -108,17 +134,22 @@ def _row(row: Any) -> dict[str, Any]:
     return {**record, "notes": list(row.notes)}
 
 
-def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any] | None:
-    known = scenario.compare.policies
-    if not names:
-        return known
-    if known is None:
-        return {name: name for name in names}
-    for name in names:
-        if name not in known:
-            near = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-            raise mc.InputError(f"--policy: the scenario has no policy {name!r}{near}")
-    return {name: known[name] for name in names}
+def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any]:
+    """Policies by name, as the file spells it or as results have it; all of them by default."""
+    known: Mapping[str, Any] = scenario.compare.policies or {
+        name: name for name in policy_names(type(scenario.system))
+    }
+    if not known:
+        raise mc.InputError(
+            f"scenario {scenario.path} has no policies, and its system knows none; name a rule of "
+            'your own, such as policies = ["my_rules.py:my_rule"], in [compare]'
+        )
+    labels = [scenario.compare.spellings.get(name, name) for name in names or known]
+    for label in labels:
+        if label not in known:
+            near = did_you_mean(label, known) or f"; there are {', '.join(known)}"
+            raise mc.InputError(f"--policy: the scenario has no policy {label!r}{near}")
+    return {label: known[label] for label in labels}
 
 
 def _heading(scenario: Scenario) -> dict[str, Any]:
@@ -133,12 +164,12 @@ def _heading(scenario: Scenario) -> dict[str, Any]:
 
 def solve(scenario: Scenario, save: Path | None) -> None:
     """Solve, print the optimum, save the solution."""
-    if save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)
+    _check_place("--save", save)
     _announce_compilation()
-    model = scenario.system.model(caps=scenario.solve.caps)
-    with progress_bar(scenario.solve.tolerance) as progress:
-        solution = mc.solve(model, progress=progress, **scenario.solve.for_solve())
+    with _mistakes_of(scenario):
+        model = scenario.system.model(caps=scenario.solve.caps)
+        with progress_bar(scenario.solve.tolerance) as progress:
+            solution = mc.solve(model, progress=progress, **scenario.solve.for_solve())
     tables.print_solution(scenario, solution)
     if save is not None:
         solution.save(save)
@@ -186,4 +217,6 @@ def _announce_compilation() -> None:
     from mdpcloud.engine.jit import kernels_are_cached
 
     if not kernels_are_cached():
-        say("first run: numba compiles the kernels, ten to twenty seconds; later runs use its cache")
+        say(
+            "first run: numba compiles the kernels, ten to twenty seconds; later runs use its cache"
+        )

@@ -1,0 +1,105 @@
+"""Numbers as text that holds: every digit that is printed follows from the certified bounds."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+__all__ = ["interval", "percent", "with_error"]
+
+SIGNIFICANT = 10  # most significant digits of a value
+DECIMALS = 12  # most digits after the point
+PERCENT = 4  # most digits after the point of a gap in per cent
+SMALL = 1e-4  # values below are told with their power of ten
+WIDE = 1e-3  # of the value: a larger error is told by both of its ends
+
+_exact = Context(prec=1000)  # digits enough for every float
+
+
+def with_error(value: float, lower: float, upper: float) -> tuple[str, str]:
+    """A value, and how far the truth is from what is printed of it at most.
+
+    Where that is more than a thousandth of the value, the bounds are printed instead.
+
+    Examples
+    --------
+    >>> with_error(2 / 3, 2 / 3 - 1.3e-8, 2 / 3 + 2e-8)
+    ('0.66666667', '± 2e-8')
+    >>> with_error(2.0, 1.5, 2.25)
+    ('2.0', '1.50 to 2.25')
+    >>> with_error(2.5e-20, 2.5e-20, 2.5e-20), with_error(-2e-16, -4e-16, 1e-17)
+    (('2.500000000e-20', '± 7e-37'), ('0', '± 4e-16'))
+    """
+    if not all(map(math.isfinite, (value, lower, upper))):
+        return f"{value:.{SIGNIFICANT}g}", f"{lower:.{SIGNIFICANT}g} to {upper:.{SIGNIFICANT}g}"
+    error = max(upper - value, value - lower)
+    wide = error > WIDE * abs(value)
+    if 0 < abs(value) < SMALL and not wide:
+        text = f"{value:.{SIGNIFICANT - 1}e}"
+    else:
+        text = _fixed(Decimal(value), min(_resolved(error), _room(value)), ROUND_HALF_EVEN)
+    printed = Decimal(text)
+    if printed and wide:
+        return text, interval(lower, upper)
+    ends = (_exact.subtract(Decimal(end), printed) for end in (lower, upper))
+    reach = max(map(abs, ends))
+    return text, f"± {Context(prec=1, rounding=ROUND_CEILING).plus(reach):.1g}"
+
+
+def interval(lower: float, upper: float) -> str:
+    """Bounds rounded outwards, with two digits of their difference.
+
+    Examples
+    --------
+    >>> interval(1 / 3, 2 / 3)
+    '0.33 to 0.67'
+    >>> interval(1 - 2**-30, 1.0)
+    '0.9999999990 to 1.0000000000'
+    """
+    decimals = min(_resolved(upper - lower) + 1, _room(max(lower, upper, key=abs)) + 1)
+    ends = (Decimal(lower), ROUND_FLOOR), (Decimal(upper), ROUND_CEILING)
+    return " to ".join(_fixed(end, decimals, rounding) for end, rounding in ends)
+
+
+def percent(lower: float, upper: float) -> str:
+    """A share in per cent, with those of its first four decimals that both bounds have.
+
+    Examples
+    --------
+    >>> percent(0.0327274984, 0.0327275009), percent(0.25, 0.25), percent(-1e-9, 1e-9)
+    ('3.273 %', '25.0000 %', '0.0000 %')
+    >>> percent(0.01, 0.02)
+    '1.0 to 2.0 %'
+    """
+    low, high = (_exact.multiply(Decimal(share), Decimal(100)) for share in (lower, upper))
+    for decimals in range(PERCENT, -1, -1):
+        texts = {_rounded(end, decimals, ROUND_HALF_EVEN) for end in (low, high)}
+        if len(texts) == 1:
+            return f"{texts.pop():f} %"
+    return f"{interval(float(low), float(high))} %"
+
+
+def _resolved(width: float) -> int:
+    """Place after the point of the first digit of a width."""
+    return DECIMALS if width <= 0 else min(max(-math.floor(math.log10(width)), 0), DECIMALS)
+
+
+def _room(value: float) -> int:
+    """Places after the point that the significant digits of a value reach."""
+    if value == 0:
+        return DECIMALS
+    return min(max(SIGNIFICANT - 1 - math.floor(math.log10(abs(value))), 0), DECIMALS)
+
+
+def _fixed(value: Decimal, decimals: int, rounding: str) -> str:
+    rounded = _rounded(value, decimals, rounding)
+    return f"{rounded:f}" if rounded else "0"
+
+
+def _rounded(value: Decimal, decimals: int, rounding: str) -> Decimal:
+    """Value with so many decimals; zero without a sign."""
+    return abs(r) if not (r := value.quantize(_unit(decimals), rounding, _exact)) else r
+
+
+def _unit(decimals: int) -> Decimal:
+    return Decimal(1).scaleb(-decimals)
