@@ -1,6 +1,7 @@
 """The command line: what it prints and writes, its exit codes, its messages."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -453,6 +454,74 @@ def test_new_prints_a_scenario_that_can_be_read(file: Path, tmp_path: Path) -> N
 
 def test_the_version_is_printed() -> None:
     assert run("--version").stdout == f"mdpcloud {mc.__version__}\n"
+
+
+# --- a system of the user's own, with two decisions -----------------------------------------------
+
+GATES = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+import mdpcloud as mc
+
+
+@dataclass(frozen=True)
+class Gates:
+    """A room with two doors."""
+
+    room: int = 5
+
+    def model(self, caps=None):
+        arrivals = [
+            mc.Event(name, rate, [mc.Action("in", mc.step(jobs=+1)), mc.Action("out", cost=cost)])
+            for name, rate, cost in (("gold", 1.0, 5.0), ("plain", 2.0, 1.0))
+        ]
+        leave = mc.Event("leave", lambda x: 1.0 * x.jobs, mc.step(jobs=-1))
+        return mc.Model(mc.Lattice({"jobs": self.room}), [*arrivals, leave])
+
+
+def gold(x):
+    return np.where(x.jobs < 5, "in", "out")
+
+
+def at_once(x):
+    return {"gold": gold(x), "plain": "out"}
+
+
+def of_two(x, y):
+    return 0
+
+
+mapping = {"gold": gold, "plain": "out"}
+'''
+
+
+@pytest.fixture
+def gates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "gates.py").write_text(GATES, encoding="utf-8")
+    policies = 'compare = { policies = ["gates.py:mapping", "gates.py:at_once"] }'
+    path = tmp_path / "gates.toml"
+    path.write_text(f'format = 1\nsystem = "gates.py:Gates"\nparameters = {{}}\n{policies}')
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_rules_of_two_decisions_come_as_mappings_and_as_functions(gates: Path) -> None:
+    result = run("compare", gates, "--json", "out.json")
+    assert result.exit_code == 0, result.output
+    policies = json.loads(Path("out.json").read_text(encoding="utf-8"))["policies"]
+    blocked = 1 / sum(math.factorial(5) // math.factorial(k) for k in range(6))  # Erlang's formula
+    for policy in policies:
+        assert policy["lower"] <= 2.0 + 5.0 * blocked <= policy["upper"]
+    assert [policy["name"] for policy in policies] == ["mapping", "at_once"]
+
+
+@pytest.mark.parametrize("command", ["compare", "evaluate"])
+def test_a_rule_of_two_arguments_exits_with_2_and_names_it(gates: Path, command: str) -> None:
+    gates.write_text(gates.read_text(encoding="utf-8").replace("at_once", "of_two"))
+    message = failed(run(command, gates), 2)
+    assert "gates.toml: policy 'of_two': the rule for ['gold', 'plain'] must be a func" in message
 
 
 # --- numbers --------------------------------------------------------------------------------------
