@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import pydoc
 import re
 import subprocess
 import sys
@@ -41,7 +42,15 @@ def test_a_submodule_does_not_hide_the_function_of_its_name() -> None:
 
 def test_every_public_name_is_listed_once_and_in_order() -> None:
     assert sorted(mc.__all__) == sorted({*mc.__all__})
-    assert set(mc.__all__) <= set(dir(mc))
+    assert dir(mc) == sorted(mc.__all__)
+
+
+def test_the_help_on_systems_shows_the_systems_alone() -> None:
+    assert dir(mc.systems) == ["CloudRouting", "Node"]
+    text = pydoc.plain(pydoc.render_doc(mc.systems))
+    assert "class CloudRouting(" in text
+    assert "class Node(" in text
+    assert "AT_CAP" not in text
 
 
 def test_type_checkers_see_public_names_where_they_are_loaded_from() -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_INFRASTRUCTURE = ("base", "parameters", "registry")  # for those who write systems
+
 
 def _public() -> dict[str, Any]:
     from mdpcloud.systems.registry import modules
@@ -15,11 +17,13 @@ def _public() -> dict[str, Any]:
         name: getattr(module, name)
         for module in modules()
         for name in module.__all__
-        if module.__name__.rpartition(".")[2] not in ("parameters", "registry")
+        if module.__name__.rpartition(".")[2] not in _INFRASTRUCTURE
     }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return sorted(_public())
     if not name.startswith("_"):
         public = _public()
         if name in public:
@@ -28,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_public()})
+    return sorted(_public())
