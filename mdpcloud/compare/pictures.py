@@ -138,8 +138,9 @@ def indices_figure(comparison: Comparison) -> Figure | None:
     for axes in grid:
         axes.set_ylabel(textwrap.fill(label, 30))
         axes.label_outer()
-    if all(row.status == "exact" for row in rows):
-        heading(figure, "a curve ends where its rule stops sending jobs to the node")
+    ends = all(row.status == "exact" for row in rows)
+    about = "a curve ends where its rule stops sending jobs to the node" if ends else ""
+    heading(figure, _named(comparison, about))
     add_legend(figure, *grid[0].get_legend_handles_labels())
     return figure
 
@@ -204,8 +205,13 @@ def actions_figure(comparison: Comparison) -> Figure | None:
     else:
         figure = strips_figure(titles, tables, colours, part.coordinate(0))
     only = f"{next(iter(policy.names))}: " if len(policy.names) == 1 else ""
-    heading(figure, plain(f"{only}action by state{part.where()}"))
+    heading(figure, _named(comparison, plain(f"{only}action by state{part.where()}")))
     return figure
+
+
+def _named(comparison: Comparison, about: str) -> str:
+    """What a picture shows, after the scenario's name where there is one."""
+    return ": ".join(filter(None, (plain(comparison.name), about)))
 
 
 def _slice(comparison: Comparison, model: Any) -> Slice:

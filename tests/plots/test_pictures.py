@@ -177,7 +177,7 @@ def test_colours_of_a_policy_are_the_same_in_all_pictures() -> None:
 def test_maps_show_two_nodes_and_name_the_state_of_the_others() -> None:
     figure = pictures.actions_figure(comparison(3))
     assert figure is not None
-    assert figure.get_suptitle() == "arrival: action by state, with 2 jobs at node 2"
+    assert figure.get_suptitle() == "small: arrival: action by state, with 2 jobs at node 2"
     assert titles(figure) == [
         "optimum",
         "individually optimal",
