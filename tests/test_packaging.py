@@ -16,8 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import mdpcloud as mc
+from mdpcloud.cli import app
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "mdpcloud"
@@ -105,21 +107,67 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Working directory that holds the files of the README."""
+    rules, script, system = blocks("python")
+    (scenario,) = blocks("toml")
+    files = {
+        "my_rules.py": rules,
+        "script.py": script,
+        "my_system.py": system,
+        "my.toml": scenario,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*arguments: object) -> str:
+    """What a command prints that must end well."""
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
 def test_the_python_of_the_readme_prints_what_the_readme_says(
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (code,) = blocks("python")
-    exec(code, {})
+    monkeypatch.syspath_prepend(str(folder))
+    exec((folder / "script.py").read_text(encoding="utf-8"), {})
     printed = capsys.readouterr().out
     assert textwrap.indent(printed, "    ") in README
 
 
-def test_the_scenario_of_the_readme_can_be_read(tmp_path: Path) -> None:
-    (text,) = blocks("toml")
-    (tmp_path / "my_rules.py").write_text("def fast_first(x): return 0", encoding="utf-8")
-    (tmp_path / "my.toml").write_text(text, encoding="utf-8")
-    scenario = mc.read_scenario(tmp_path / "my.toml")
-    assert set(scenario.compare.policies or {}) >= {"policy_improvement", "fast_first"}
+def test_the_scenario_and_rule_of_the_readme_give_the_costs_of_its_python(folder: Path) -> None:
+    command("compare", "my.toml", "--json", "out.json")
+    record = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    costs = {row["name"]: row["cost"] for row in record["policies"]}
+    assert f"optimum: {record['optimum']['cost']:.6f}" in README
+    assert f"index: {costs['policy_improvement']:.6f}" in README
+    assert f"mine: {costs['fast_first']:.6f}" in README
+    assert mc.read_scenario(folder / "my.toml").name == "two nodes"
+
+
+def test_the_system_of_the_readme_has_a_scenario_and_an_optimum(folder: Path) -> None:
+    scenario = command("new", "my_system.py:Admission")
+    (folder / "admission.toml").write_text(scenario, encoding="utf-8")
+    assert "refusal_cost = 5.0" in scenario
+    assert "least cost, euro per minute: 2.2749077" in command("solve", "admission.toml")
+
+
+def test_the_table_of_the_readme_is_what_the_demo_prints() -> None:
+    """Word by word; costs within their bounds, whose last digits differ between machines."""
+    (block,) = re.findall(r"^    base-like 1 .*?^(?=\S)", README, re.DOTALL | re.MULTILINE)
+    shown = textwrap.dedent(block).strip().splitlines()
+    printed = command("compare", ROOT / "experiments" / "base_like_1.toml").splitlines()
+    assert shown[:5] == printed[:5]
+    for line, other in zip(shown[5:], printed[5:], strict=True):
+        name, cost, _, error, *rest = line.split()
+        name_now, cost_now, _, error_now, *rest_now = other.split()
+        assert [name, *rest] == [name_now, *rest_now]
+        assert abs(float(cost) - float(cost_now)) <= float(error) + float(error_now)
 
 
 def test_the_scenarios_of_the_experiments_can_be_read() -> None:
