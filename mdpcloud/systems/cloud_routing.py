@@ -50,6 +50,7 @@ from mdpcloud.systems.parameters import validate
 __all__ = ["CloudRouting", "Node"]
 
 MARGIN = 4  # jobs beyond the heuristics' thresholds in the first box
+NEAR = 60  # jobs: most waiting in the first box, and states whose indices are shown
 FARTHEST = 1_000_000  # states in which a policy's threshold is looked for
 CLOSED_FORM = 1e-12  # relative error of the closed forms
 
@@ -197,14 +198,15 @@ class CloudRouting:
         )
 
     def start_caps(self) -> tuple[int, ...]:
-        """Caps of a first box: a little beyond the thresholds of the index rules."""
+        """Caps of a first box: a little beyond the index rules' thresholds, where they are near."""
         limits = list(
             zip(*map(self._limits, ("policy_improvement", "restless_bandit")), strict=True)
         )
         caps = []
         for node, exact, found in zip(self.nodes, self.exact_caps(), limits, strict=True):
             known = [limit for limit in found if limit is not None]
-            cap = MARGIN + max([*known, node.servers]) if known else 2 * node.servers + MARGIN
+            cap = max([*known, node.servers]) if known else 2 * node.servers
+            cap = MARGIN + min(cap, 2 * node.servers + NEAR)
             caps.append(cap if exact is None else min(cap, exact))
         return tuple(caps)
 
@@ -382,7 +384,7 @@ class CloudRouting:
 
     def _threshold(self, name: str, k: int) -> tuple[int | None, NDArray[np.float64]]:
         node, charge = self._theory[k], self._charges[k]
-        shown = last = 2 * node.servers + 64
+        shown = last = 2 * node.servers + NEAR
         endless = node.room is None and accepts(upper_bound(node), self.outside_cost, charge)
         while True:
             last = last if node.room is None else min(last, node.room)
