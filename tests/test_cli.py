@@ -371,8 +371,8 @@ def test_evaluate_prints_and_writes_costs_and_measures(
     assert settings == {"ties": "last", "tolerance": 1e-7, "threads": 1, "caps": (3,)}
     lines = [line.split() for line in result.stdout.splitlines()]
     assert "a [row] (own.py:Row)\ncosts in euro per hour\n" in result.stdout
-    assert ["split", "cost", "1.5", "1.0", "to", "2.0"] in lines
-    assert ["mean", "jobs", "3.2", "3.00", "to", "3.50"] in lines
+    assert ["split", "cost", "1.50", "1.00", "to", "2.00"] in lines
+    assert ["mean", "jobs", "3.25", "3.000", "to", "3.500"] in lines
     (row,) = json.loads((tmp_path / "out.json").read_text())["policies"]
     assert row["measures"] == {"mean jobs": [3.0, 3.5]}
 
@@ -422,7 +422,7 @@ def test_solve_prints_and_saves_the_optimum(
     file.write_text(text, encoding="utf-8")
     result = run("solve", file, "--save", tmp_path / "solution.npz")
     assert result.exit_code == 0, result.output
-    assert "least discounted cost over all initial states, euro: 1.0 to 2.0" in result.stdout
+    assert "least discounted cost over all initial states, euro: 1.00 to 2.00" in result.stdout
     assert "converged" in result.stdout
     assert "policy iteration: 3 iterations, 0.25 s" in result.stdout
     assert (tmp_path / "solution.npz").exists()
@@ -568,7 +568,7 @@ def test_every_printed_digit_of_a_gap_is_certified(low: float, width: float, par
         (0.0327274984, 0.0327275009, "3.273 %"),
         (0.03272751, 0.03272752, "3.2728 %"),
         (-1e-12, 1e-12, "0.0000 %"),
-        (1.25, 1.265625, "125.0 to 126.6 %"),
+        (1.25, 1.265625, "125.00 to 126.57 %"),
         (0.0349, 0.0351, "3.5 %"),
         (0.25, 0.25, "25.0000 %"),
     ],

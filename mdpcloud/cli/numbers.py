@@ -26,7 +26,7 @@ def with_error(value: float, lower: float, upper: float) -> tuple[str, str]:
     >>> with_error(2 / 3, 2 / 3 - 1.3e-8, 2 / 3 + 2e-8)
     ('0.66666667', '± 2e-8')
     >>> with_error(2.0, 1.5, 2.25)
-    ('2.0', '1.50 to 2.25')
+    ('2.00', '1.500 to 2.250')
     >>> with_error(2.5e-20, 2.5e-20, 2.5e-20), with_error(-2e-16, -4e-16, 1e-17)
     (('2.500000000e-20', '± 7e-37'), ('0', '± 4e-16'))
     """
@@ -37,7 +37,8 @@ def with_error(value: float, lower: float, upper: float) -> tuple[str, str]:
     if 0 < abs(value) < SMALL and not wide:
         text = f"{value:.{SIGNIFICANT - 1}e}"
     else:
-        text = _fixed(Decimal(value), min(_resolved(error), _room(value)), ROUND_HALF_EVEN)
+        decimals = min(_resolved(error) + wide, _room(value))
+        text = _fixed(Decimal(value), decimals, ROUND_HALF_EVEN)
     printed = Decimal(text)
     if printed and wide:
         return text, interval(lower, upper)
@@ -47,16 +48,16 @@ def with_error(value: float, lower: float, upper: float) -> tuple[str, str]:
 
 
 def interval(lower: float, upper: float) -> str:
-    """Bounds rounded outwards, with two digits of their difference.
+    """Bounds rounded outwards, with three digits of their difference.
 
     Examples
     --------
     >>> interval(1 / 3, 2 / 3)
-    '0.33 to 0.67'
+    '0.333 to 0.667'
     >>> interval(1 - 2**-30, 1.0)
     '0.9999999990 to 1.0000000000'
     """
-    decimals = min(_resolved(upper - lower) + 1, _room(max(lower, upper, key=abs)) + 1)
+    decimals = min(_resolved(upper - lower) + 2, _room(max(lower, upper, key=abs)) + 1)
     ends = (Decimal(lower), ROUND_FLOOR), (Decimal(upper), ROUND_CEILING)
     return " to ".join(_fixed(end, decimals, rounding) for end, rounding in ends)
 
@@ -69,7 +70,7 @@ def percent(lower: float, upper: float) -> str:
     >>> percent(0.0327274984, 0.0327275009), percent(0.25, 0.25), percent(-1e-9, 1e-9)
     ('3.273 %', '25.0000 %', '0.0000 %')
     >>> percent(0.01, 0.02)
-    '1.0 to 2.0 %'
+    '1.00 to 2.00 %'
     """
     low, high = (_exact.multiply(Decimal(share), Decimal(100)) for share in (lower, upper))
     for decimals in range(PERCENT, -1, -1):
