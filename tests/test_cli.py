@@ -104,6 +104,7 @@ class FakeComparison:
     time_unit: str = ""
     cost_unit: str = ""
     scenario_sha256: str | None = None
+    system_name: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         row = {"cost": 2.0, "lower": 2 - 1e-7, "upper": 2 + 1e-7, "status": "exact", "notes": []}
@@ -112,7 +113,7 @@ class FakeComparison:
         none = {"gap": None, "gap_lower": None, "gap_upper": None, "profit_gap": None}
         return {
             "format": 1,
-            "system": "row",
+            "system": self.system_name,
             "name": self.name,
             "units": {"time": self.time_unit, "cost": self.cost_unit},
             "states": 17,

@@ -42,7 +42,7 @@ def compare(scenario: Scenario, json_file: Path | None, folder: Path | None) -> 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     comparison, failure = _compared(scenario)
-    record = {**comparison.to_dict(), "system": scenario.system_name}
+    record = comparison.to_dict()
     tables.print_comparison(record)
     _write(record, json_file)
     if folder is not None:
@@ -97,13 +97,14 @@ def _write(record: Mapping[str, Any], file: Path | None) -> None:
 
 
 def _labelled(comparison: Any, scenario: Scenario) -> Any:
-    """Comparison with the scenario's name, units and hash."""
+    """Comparison with what only the scenario knows."""
     return dataclasses.replace(
         comparison,
         name=scenario.name,
         time_unit=scenario.time_unit,
         cost_unit=scenario.cost_unit,
         scenario_sha256=scenario.sha256,
+        system_name=scenario.system_name,
     )
 
 

@@ -57,8 +57,8 @@ class SolveSettings:
     caps : tuple of int, optional
         Largest number of jobs at each node; by default the system chooses.
     time_limit : float, optional
-        Time after which each solve stops with the best bounds so far, in seconds; a comparison
-        makes several, one or more for the optimum and one for each policy.
+        Time after which to stop with the best bounds so far, in seconds; a comparison shares it
+        among its solves, each of which gets at least a tenth.
     """
 
     tolerance: Annotated[float, Gt(0), Lt(1)] = 1e-8

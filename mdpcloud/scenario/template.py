@@ -39,7 +39,7 @@ tolerance = 1e-8              # largest difference of the certified bounds, rela
 # criterion = "average_cost"  # or {{ discount_rate = 0.1 }}, 1/minute (solve only)
 # solver = "policy_iteration" # or "value_iteration"; by default chosen by the size of the model
 # threads = 1
-# time_limit = 60.0           # seconds, of each solve (the optimum, each policy); then it stops
+# time_limit = 60.0           # seconds; then it stops with the bounds so far
 # caps = {caps:20} # {meaning}; by default the system chooses
 
 [compare]

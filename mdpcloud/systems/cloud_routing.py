@@ -97,6 +97,7 @@ class CloudRouting:
     ----------
     nodes : tuple of Node
     arrival_rate : float
+        Rate of all jobs together.
     outside_cost : float
         Cost of a job sent outside.
     deadline : {"begin_service", "end_service"}
@@ -128,18 +129,18 @@ class CloudRouting:
     def __post_init__(self) -> None:
         validate(self)
         capacity = sum(node.servers * node.service_rate for node in self.nodes)
-        for k, node in enumerate(self.nodes):
-            unbounded = node.abandonment_rate == 0 and node.room is None and node.holding_cost == 0
-            if unbounded and self.arrival_rate >= capacity:
-                raise InputError(
-                    f"nodes[{k}] has abandonment_rate 0, no room limit and no holding_cost, and "
-                    "the load is "
-                    f"{self.arrival_rate / capacity:.4g}: waiting there costs nothing, so "
-                    "outsourcing does not "
-                    "bound its queue and there is no stationary regime; give it an "
-                    "abandonment_rate > 0, a "
-                    "room or a holding_cost"
-                )
+        free = [
+            f"nodes[{k}]"
+            for k, node in enumerate(self.nodes)
+            if node.abandonment_rate == 0 and node.room is None and node.holding_cost == 0
+        ]
+        if free and self.arrival_rate >= capacity:
+            raise InputError(
+                f"{', '.join(free)}: no abandonment_rate, room or holding_cost, and the load is "
+                f"{self.arrival_rate / capacity:.4g}; waiting there costs nothing, so outsourcing "
+                "does not bound the queue and there is no stationary regime: give each an "
+                "abandonment_rate > 0, a room or a holding_cost"
+            )
 
     @classmethod
     def example(cls) -> Self:
