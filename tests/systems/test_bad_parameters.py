@@ -66,8 +66,8 @@ def test_every_mistake_is_reported_at_once() -> None:
 
 
 def test_patient_jobs_in_overload_have_no_stationary_regime() -> None:
-    with pytest.raises(mc.InputError, match=r"nodes\[1\] has abandonment_rate 0.*outsourcing does"):
-        CloudRouting((GOOD, Node(2, 1.0, 0.0)), 4.5, 0.3)
+    with pytest.raises(mc.InputError, match=r"nodes\[1\], nodes\[2\]: no abandonment_rate"):
+        CloudRouting((GOOD, Node(2, 1.0, 0.0), Node(1, 1.0, 0.0)), 5.5, 0.3)
 
 
 @pytest.mark.parametrize("bound", [{"room": 5}, {"holding_cost": 0.1}])
