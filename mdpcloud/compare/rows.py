@@ -22,7 +22,7 @@ from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 __all__ = ["Row", "choose_policies", "evaluate_row"]
 
 Bounds = tuple[float, float]
-LARGEST = 1_500_000  # states of a box on which a rule is evaluated exactly
+LARGEST = 60_000  # states of a box on which a rule is evaluated exactly
 LARGEST_ESTIMATE = 100_000  # states of the last box of an estimate
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
 COST = "cost"
@@ -210,7 +210,8 @@ def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row
         bounds = now if before is None else _widened(now, before)
         grown = _grown(system, caps, leaves)
         stopped = _stop(below, above, _states(grown), before is None)
-        if stopped is not None or (before is not None and _is_negligible(bounds[COST])):
+        known = before is not None and _is_negligible(bounds[COST], _bounds(below)[COST])
+        if stopped is not None or known:
             return _estimated(system, heuristic, bounds, below.values.size, stopped or "estimated")
         before, caps = now, grown
 
@@ -274,8 +275,10 @@ def _widened(now: dict[str, Bounds], before: dict[str, Bounds]) -> dict[str, Bou
     return {name: (low - change[name], high + change[name]) for name, (low, high) in now.items()}
 
 
-def _is_negligible(bounds: Bounds) -> bool:
-    return bounds[1] - bounds[0] <= NEGLIGIBLE * min(map(abs, bounds))
+def _is_negligible(bounds: Bounds, certified: Bounds) -> bool:
+    """Whether the error is small beside the cost, or beside the width of the evaluation itself."""
+    width, own = bounds[1] - bounds[0], certified[1] - certified[0]
+    return width <= max(NEGLIGIBLE * min(map(abs, bounds)), 4.0 * own)
 
 
 def _stop(below: Evaluation, above: Evaluation, states: int, first: bool) -> str | None:
@@ -291,6 +294,6 @@ def _stop(below: Evaluation, above: Evaluation, states: int, first: bool) -> str
 def _estimated(
     system: Any, heuristic: Heuristic, bounds: dict[str, Bounds], states: int, status: str
 ) -> Row:
-    note = "it leaves every finite box; its cost is estimated by doubling the box"
+    note = "it leaves the largest box tried; its cost is estimated by doubling the box"
     noted = replace(heuristic, notes=(*heuristic.notes, note))
     return _from_bounds(system, noted, bounds, sum(bounds[COST]) / 2, status, states)

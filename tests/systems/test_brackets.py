@@ -39,8 +39,12 @@ def test_the_bracket_on_small_boxes_is_the_known_one(
 
 def test_a_box_that_is_too_large_is_replaced_by_a_bracket() -> None:
     system = CloudRouting(TWO, 24.0, 0.9)
-    found = mc.compare(system, []).optimum
+    comparison = mc.compare(system, ["individually_optimal"])
+    found, (row,) = comparison.optimum, comparison.rows
     assert SMALL < (363 + 1) * (368 + 1)
+    assert row.status == "estimated"
+    assert row.states < SMALL
+    assert row.cost == pytest.approx(1.57748938247, abs=1e-10)
     assert found.kind == "bracketed"
     assert found.states < SMALL
     assert found.lower <= 1.5774893793874 <= found.upper
