@@ -120,7 +120,7 @@ def test_a_mistake_is_named(
 def test_patient_jobs_in_overload_are_refused(compare: Callable[..., tuple[int, str]]) -> None:
     code, said = compare(("abandonment_rate = 0.5", "abandonment_rate = 0"))
     assert code == 2
-    assert "nodes[0] has abandonment_rate 0" in said
+    assert "nodes[0]: no abandonment_rate, room or holding_cost, and the load is 1;" in said
     assert "no stationary regime" in said
 
 
