@@ -30,8 +30,9 @@ def beyond(system: CloudRouting, more: int = MARGIN) -> tuple[int, ...]:
     return tuple(map(min, found, rooms))
 
 
-def cost(system: CloudRouting) -> float:
-    return mc.solve(system.model(), tolerance=1e-10).gain
+def bounds(system: CloudRouting) -> tuple[float, float]:
+    lower, upper = mc.solve(system.model(), tolerance=1e-10).bounds
+    return float(lower), float(upper)
 
 
 def row_costs(system: CloudRouting, *names: str) -> list[float]:
@@ -44,7 +45,7 @@ def row_costs(system: CloudRouting, *names: str) -> list[float]:
 @few
 @given(systems(general_nodes, states=150))
 def test_a_larger_box_has_the_same_optimum(system: CloudRouting) -> None:
-    lower, upper = mc.solve(system.model(), tolerance=1e-10).bounds
+    lower, upper = bounds(system)
     larger = mc.solve(system.model(beyond(system)), tolerance=1e-10).bounds
     assert lower <= larger[1]
     assert upper >= larger[0]
@@ -53,7 +54,7 @@ def test_a_larger_box_has_the_same_optimum(system: CloudRouting) -> None:
 @few
 @given(systems(general_nodes, states=60))
 def test_the_optimum_agrees_with_the_equation_written_again(system: CloudRouting) -> None:
-    lower, upper = mc.solve(system.model(), tolerance=1e-10).bounds
+    lower, upper = bounds(system)
     again = plain_optimum(system, beyond(system, 1))
     rounding = 1e-11 * max(1.0, again)
     assert lower - rounding <= again <= upper + rounding
@@ -144,7 +145,7 @@ def test_cost_and_policy_improvement_indices_rise_with_the_load_and_the_outside_
     busier = dataclasses.replace(system, arrival_rate=load * system.arrival_rate)
     dearer = dataclasses.replace(system, outside_cost=min(0.95, price * system.outside_cost))
     for other in (busier, dearer):
-        assert cost(other) >= cost(system) * (1 - 1e-9)
+        assert bounds(other)[1] >= bounds(system)[0]
         for k in range(len(system.nodes)):
             pair = [s._index("policy_improvement", k, 30) for s in (system, other)]
             assert (pair[1] >= pair[0] - 1e-9).all()
@@ -162,9 +163,11 @@ def test_scaling_time_scales_every_cost(system: CloudRouting, speed: float) -> N
         ),
     )
     names = ["bernoulli_split", "policy_improvement"]
-    assert cost(faster) == pytest.approx(speed * cost(system), rel=1e-8)
+    one, other = bounds(system), bounds(faster)
+    assert other[0] <= speed * one[1]
+    assert speed * one[0] <= other[1]
     slow, fast = row_costs(system, *names), row_costs(faster, *names)
-    assert fast == pytest.approx([speed * c for c in slow], rel=1e-8, abs=1e-12)
+    assert fast == pytest.approx([speed * c for c in slow], rel=1e-8, abs=1e-10)
 
 
 # --- the improvement step -------------------------------------------------------------------------
