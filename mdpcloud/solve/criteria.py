@@ -58,15 +58,16 @@ class Discounted:
     def rate_for(self, discrete: bool) -> float:
         """The rate alpha of alpha V = c + Q V.
 
-        In discrete time V = c + b P V is (1/b - 1) V = c/b + (P - I) V: alpha = 1/b - 1, and values
-        are to be divided by b.
+        In discrete time V = c + b P V is (1/b - 1) V = c/b + (P - I) V: alpha = (1 - b) / b, with a
+        relative error of two roundings however close b is to 1, and values are to be divided by b.
         """
         if discrete != (self.factor is not None):
             kind, right = ("discrete", "factor") if discrete else ("continuous", "rate")
             raise InputError(f"the model is in {kind} time: use Discounted({right}=...)")
         if self.rate is not None:
             return self.rate
-        return self.scale - 1.0
+        factor = max(self.factor or 0.0, SMALLEST_FACTOR)
+        return (1.0 - factor) / factor
 
     @property
     def scale(self) -> float:

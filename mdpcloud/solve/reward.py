@@ -12,18 +12,21 @@ from mdpcloud.solve.limits import Progress
 
 __all__ = ["costs_of", "sense_of", "signed", "signed_progress", "value_bounds"]
 
-WIDEN = 1.0 + 8.0 * 2.0**-53  # outward rounding of the few operations after the certificate
+ROUNDINGS = 16.0 * 2.0**-53  # of alpha (two), 1/b, and the few operations after the certificate
 
 
 def value_bounds(
     h: Floats, low: float, high: float, criterion: Criterion, discount: float
 ) -> tuple[Any, Any]:
-    """Bounds of the answer from bounds of the right-hand side: the gain, or the values (n,)."""
+    """Bounds of the answer from bounds of the right-hand side: the gain, or the values (n,).
+
+    A relative error e of alpha moves the values by at most e max |V|.
+    """
     if not isinstance(criterion, Discounted):
         return low, high
     scale = criterion.scale
     lower, upper = h + low / discount, h + high / discount
-    rounding = (WIDEN - 1.0) * (np.abs(h) + max(abs(low), abs(high)) / discount)
+    rounding = ROUNDINGS * (np.abs(h).max() + max(abs(low), abs(high)) / discount)
     return scale * (lower - rounding), scale * (upper + rounding)
 
 
