@@ -76,7 +76,9 @@ class FixedSolver:
         values = self._direct.solve(cost)
         if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > 1e200:
             raise SingularChainError("the values are not finite")
-        return self._judge(problem, values, Status.PRECISION)
+        result = self._judge(problem, values, Status.PRECISION)
+        self.monitor.report(result.low, result.high)
+        return result
 
     def _solve_iteratively(self, problem: Any) -> FixedResult:
         values = np.zeros(problem.n)
