@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
-from mdpcloud.solve import Status
+from mdpcloud.solve import Status, fixed
 from tests.admission import admission, birth_death_law, threshold_cost, two_queues
 
 QUEUE = two_queues((4, 5))
@@ -387,7 +387,7 @@ def test_a_measure_that_is_no_number_is_refused_by_name_and_state():
 @pytest.mark.slow
 @pytest.mark.parametrize("direct", [{}, {2: 100_000}])
 def test_progress_of_a_large_evaluation_encloses_the_gain(monkeypatch, direct):
-    monkeypatch.setattr("mdpcloud.solve.fixed.DIRECT_BY_AXES", direct)
+    monkeypatch.setattr(fixed, "DIRECT_BY_AXES", direct)
     model, seen = two_queues((80, 80)), []
     found = mc.evaluate(
         model, lambda x: np.where(x.node[0] < 80, 0, 2), progress=lambda *r: seen.append(r)
@@ -397,7 +397,7 @@ def test_progress_of_a_large_evaluation_encloses_the_gain(monkeypatch, direct):
 
 
 def test_a_partial_evaluation_is_carried_or_returned(monkeypatch):
-    monkeypatch.setattr("mdpcloud.solve.fixed.DIRECT_BY_AXES", {})
+    monkeypatch.setattr(fixed, "DIRECT_BY_AXES", {})
     model = two_queues((80, 80))
     with pytest.raises(mc.SolveError, match="stopped at the time limit") as caught:
         mc.evaluate(model, "refuse", time_limit=1e-9)
