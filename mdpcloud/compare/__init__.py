@@ -78,7 +78,9 @@ def compare(
     settings = _settings(ties, tolerance, threads, caps, solver, time_limit, progress)
     chosen = choose_policies(_checked(system), policies)
     optimum = find_optimum(system, settings)
-    rows = _rows(system, chosen, ties, settings, optimum.status == INTERRUPTED)
+    rows, left_out = _rows(
+        system, chosen, ties, settings, optimum.status == INTERRUPTED, asked=policies is not None
+    )
     comparison = Comparison(
         system=system,
         optimum=optimum,
@@ -86,7 +88,7 @@ def compare(
         cost_scale=compile_model(optimum.model).cost_scale,
         ties=ties,
         solve=settings.to_dict(),
-        notes=(*getattr(system, "notes", ()), *_box_notes(optimum)),
+        notes=(*getattr(system, "notes", ()), *_box_notes(optimum), *left_out),
         run=describe_run(started),
     )
     check(optimum, comparison)
@@ -119,15 +121,32 @@ def _checked(system: Any) -> Any:
 
 
 def _rows(
-    system: Any, chosen: Mapping[str, Any], ties: str, settings: Settings, interrupted: bool
-) -> tuple[Row, ...]:
-    """A row per policy, up to an interrupt."""
+    system: Any,
+    chosen: Mapping[str, Any],
+    ties: str,
+    settings: Settings,
+    interrupted: bool,
+    *,
+    asked: bool,
+) -> tuple[tuple[Row, ...], list[str]]:
+    """A row per policy, up to an interrupt, and why some are left out.
+
+    Policies that were not asked for by name are left out where their theory does not apply.
+    """
     rows: list[Row] = []
+    left_out: list[str] = []
     for name, what in chosen.items():
-        if not interrupted:
+        if interrupted:
+            break
+        try:
             rows.append(evaluate_row(system, name, what, ties, settings))
+        except InputError as error:
+            if asked:
+                raise
+            left_out.append(f"left out: {error}")
+        else:
             interrupted = rows[-1].status == INTERRUPTED
-    return tuple(rows)
+    return tuple(rows), left_out
 
 
 def _box_notes(optimum: Optimum) -> tuple[str, ...]:
@@ -161,4 +180,5 @@ def evaluate_policies(
     """The rows of `compare` alone, without the optimum; parameters as there."""
     settings = _settings(ties, tolerance, threads, caps, None, time_limit, progress)
     chosen = choose_policies(_checked(system), policies)
-    return list(_rows(system, chosen, ties, settings, False))
+    rows, _ = _rows(system, chosen, ties, settings, False, asked=policies is not None)
+    return list(rows)

@@ -352,3 +352,12 @@ def test_a_comparison_pickles() -> None:
     assert np.array_equal(again.rows[0].rule(x), found.rows[0].rule(x))
     assert again.optimum.model.space.axes.sizes == (3, 2)
     assert found.rows[2].rule is not None
+
+
+def test_policies_without_theory_are_left_out_with_the_reason_unless_asked_for() -> None:
+    system = mc.systems.CloudRouting((mc.systems.Node(2, 1.0, 0.0),), 1.0, 0.9)
+    found = mc.compare(system)
+    assert [row.name for row in found.rows] == ["individually_optimal", "restless_bandit"]
+    assert sum("the split is not determined" in note for note in found.notes) == 2
+    with pytest.raises(mc.InputError, match="the split is not determined"):
+        mc.compare(system, ["bernoulli_split"])
