@@ -199,14 +199,11 @@ class CloudRouting:
         )
 
     def start_caps(self) -> tuple[int, ...]:
-        """Caps of a first box: a little beyond the index rules' thresholds, where they are near."""
-        limits = list(
-            zip(*map(self._limits, ("policy_improvement", "restless_bandit")), strict=True)
-        )
+        """Caps of a first box: a little beyond the Whittle index rule's thresholds."""
         caps = []
-        for node, exact, found in zip(self.nodes, self.exact_caps(), limits, strict=True):
-            known = [limit for limit in found if limit is not None]
-            cap = max([*known, node.servers]) if known else 2 * node.servers
+        limits = [limit for limit, _ in self._thresholds("restless_bandit")]
+        for node, exact, limit in zip(self.nodes, self.exact_caps(), limits, strict=True):
+            cap = 2 * node.servers if limit is None else max(limit, node.servers)
             cap = MARGIN + min(cap, 2 * node.servers + NEAR)
             caps.append(cap if exact is None else min(cap, exact))
         return tuple(caps)
@@ -371,13 +368,6 @@ class CloudRouting:
         """Index and charge of a node in states 0..last, inf where it refuses."""
         index = self._index(name, k, last)
         return np.where(self._refused(k, index), np.inf, index + self._charges[k])
-
-    def _limits(self, name: str) -> list[int | None]:
-        """Per node the first state without routing; all None where the index is not determined."""
-        try:
-            return [limit for limit, _ in self._thresholds(name)]
-        except InputError:  # a split over nodes that are free up to their capacity
-            return [None] * len(self.nodes)
 
     def _thresholds(self, name: str) -> list[tuple[int | None, NDArray[np.float64]]]:
         """Per node the first state without routing (None: never), and the indices before it."""

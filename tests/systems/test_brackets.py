@@ -136,8 +136,11 @@ def test_patient_free_nodes_cost_nothing_below_their_capacity() -> None:
     found = mc.compare(system, {"first": lambda x: "node 0"})
     assert abs(found.optimum.cost) < 1e-10
     assert found.to_dict()["policies"][0]["gap"] is None
-    with pytest.raises(mc.InputError, match="free up to its capacity"):
-        mc.compare(system)
+    with pytest.raises(mc.InputError, match=r"'bernoulli_split'.*free up to its capacity"):
+        mc.compare(system, ["bernoulli_split"])
+    default = mc.compare(system)
+    assert [row.name for row in default.rows] == ["individually_optimal", "restless_bandit"]
+    assert sum("left out" in note for note in default.notes) == 2
 
 
 def test_a_bracket_keeps_the_best_of_all_boxes_when_it_is_cut_short() -> None:
