@@ -20,6 +20,13 @@ moves like (a - alpha_k)^(1/m_k), so that both are sought in logarithms: a = bas
 the largest alpha_k whose demand is below lam, and the bend of f_k' as its logarithm, which never
 underflows.
 
+In overload the marginal cost of an unlimited room saturates: f_k' rises to r + U, U = sup rho, and
+soon equals it to rounding, so that lam_k(a) jumps within one rounding of the price. Hence the split
+is taken between the demands lam_k(a) and lam_k(a') at the two neighbouring prices a < a' with
+sum_k lam_k(a) <= lam < sum_k lam_k(a'): any rates between them have marginal costs between a and
+a', and so are optimal to rounding. Saturated nodes take what is left, in proportion to their jumps;
+all others keep their demand.
+
 Source: Nino-Mora (2019), Computers & Operations Research 103, 221-236; the convexity of f_k, there
 conjectured, follows from f'' = 2 sum_i pi_i [d(i+1) - d(i)] > 0, d the bias for the costs PI(i).
 """
@@ -49,6 +56,7 @@ __all__ = ["BernoulliSplit", "bernoulli_split"]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 MEAN_ERROR = 1e-12  # relative error of a node's mean cost
+LARGEST_ERROR = 1e-9  # error bound relative to the cost, beyond which a note says so
 FULLEST = 1.0 - 2.0**-40  # largest utilisation considered of a node without abandonment
 
 
@@ -72,7 +80,8 @@ class BernoulliSplit:
         The cost is at most this far above the best split (by duality, and the rounding of the
         means); None where the problem is not convex.
     notes : tuple of str
-        Why the problem is not convex, one sentence per node; empty where it is.
+        Why the problem is not convex, one sentence per node; where it is convex, empty, or one
+        sentence with the error bound if that is above 1e-9 of the cost.
     """
 
     rates: Vector
@@ -143,16 +152,27 @@ def bernoulli_split(
     outside_rate = max(0.0, lam - float(rates.sum()))
     costs = np.array([b.cost(x) for b, x in zip(branches, rates, strict=True)])
     cost = float(costs.sum()) + outside * outside_rate
-    gap = None if notes else _duality_gap(branches, rates, outside_rate, price, outside)
+    bound = None
+    if not notes:
+        gap = _duality_gap(branches, rates, outside_rate, price, outside)
+        bound = gap + MEAN_ERROR * cost
+        notes = _inexact(bound, cost)
     return BernoulliSplit(
         rates=rates,
         outside_rate=outside_rate,
         shadow_price=price,
         cost=cost,
         node_costs=costs,
-        error_bound=None if gap is None else gap + MEAN_ERROR * cost,
+        error_bound=bound,
         notes=notes,
     )
+
+
+def _inexact(bound: float, cost: float) -> tuple[str, ...]:
+    """Note on a split of a convex problem that rounding keeps away from the best."""
+    if bound <= LARGEST_ERROR * cost:
+        return ()
+    return (f"the split costs {cost:.9g}, at most {bound:.2g} more than the best split",)
 
 
 @dataclass(frozen=True)
@@ -245,10 +265,9 @@ def _convex_split(branches: Sequence[_Branch], lam: float, outside: float) -> tu
         log_rise = math.log(ceiling - base)
         rates = _demand(below, base, log_rise, lam)
         if rates.sum() > lam:
-            excess = partial(_excess_demand, below, base, lam)
-            log_rise = _increasing_root(excess, log_rise)
-            rates = _demand(below, base, log_rise, lam)
-            return rates * (lam / rates.sum()), base + math.exp(log_rise)
+            demand = partial(_demand, below, base, lam=lam)
+            rates, log_rise = _cleared(demand, lam, log_rise, rates)
+            return rates, base + math.exp(log_rise)
     if flat < outside:
         line = next(k for k, b in enumerate(branches) if b.is_line and b.alpha == flat)
         rates[line] = lam - rates.sum()
@@ -260,10 +279,28 @@ def _demand(branches: Sequence[_Branch | None], base: float, log_rise: float, la
     return np.array([0.0 if b is None else _rate(b, base, log_rise, lam) for b in branches])
 
 
-def _excess_demand(
-    branches: Sequence[_Branch | None], base: float, lam: float, log_rise: float
-) -> float:
-    return float(_demand(branches, base, log_rise, lam).sum()) - lam
+def _cleared(
+    demand: Callable[[float], Vector], lam: float, high: float, most: Vector
+) -> tuple[Vector, float]:
+    """Rates of sum lam between the demands `lower` and `upper` at two neighbouring prices."""
+    lower, floor = np.zeros_like(most), -math.inf
+    upper, ceiling = most, high
+
+    def excess(log_rise: float) -> float:
+        nonlocal lower, floor, upper, ceiling
+        rates = demand(log_rise)
+        found = float(rates.sum()) - lam
+        if found <= 0.0 and log_rise > floor:
+            lower, floor = rates, log_rise
+        elif found > 0.0 and log_rise < ceiling:
+            upper, ceiling = rates, log_rise
+        return found
+
+    root = _increasing_root(excess, high)
+    left = lam - float(lower.sum())
+    share = left / (float(upper.sum()) - lam + left)
+    rates = lower + share * (upper - lower)
+    return rates * (lam / rates.sum()), root
 
 
 def _rate(branch: _Branch, base: float, log_rise: float, lam: float) -> float:
