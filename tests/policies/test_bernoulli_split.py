@@ -287,3 +287,88 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         bernoulli_split(nodes, lam, outside)
+
+
+# Overload of unlimited rooms: nodes, charges, arrival rate, outside cost, best cost.
+OVERLOADED = [
+    ([Node(20, 0.5, 3.0, fee=2.0), Node(5, 0.5, 0.5, fee=0.3)],
+     [0.0, 0.0], 100.0, 1.2, 27.4017469847),
+    ([Node(20, 0.5, 3.3915260616482734, fee=2.0), Node(5, 0.5, 0.48456540431336276, fee=0.3)],
+     [0.3, 0.3], 100.0, 1.2, 57.4112),
+    ([Node(5, 3.0, 5.679507458884876, fee=2.0, holding_cost=0.02),
+      Node(20, 0.5, 0.8633272862897655, fee=0.3, holding_cost=0.02)],
+     [0.3, 0.0], 200.0, 5.0, 61.758),
+    ([Node(2, 0.5, 0.26361112942452175), Node(1, 3.0, 0.29102467292500334, holding_cost=0.02)],
+     [0.3, 0.3], 32.0, 5.0, 37.8051),
+    ([Node(1, 1.0, 0.17360334810119454, fee=0.3), Node(2, 0.5, 4.630973914600609, fee=0.3)],
+     [0.0, 0.05], 12.0, 0.9, 3.1506996),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("nodes", "charges", "lam", "outside", "best"), OVERLOADED)
+def test_saturated_nodes_take_what_the_others_leave(
+    nodes: list[Node], charges: list[float], lam: float, outside: float, best: float
+) -> None:
+    split = bernoulli_split(nodes, lam, outside, charges=charges)
+    digits = len(str(best).split(".")[1])
+    assert split.cost <= best + 0.6 * 10.0**-digits
+    assert split.error_bound is not None
+    assert split.error_bound <= 3e-12 * split.cost
+    assert split.rates.sum() == pytest.approx(lam, rel=1e-14)
+    assert split.notes == ()
+
+
+def test_an_outside_dearer_than_saturation_changes_nothing() -> None:
+    """The price is at most r + U = 0.3, so the other node keeps its rate at that price."""
+    nodes, charges, lam, outside, _ = OVERLOADED[0]
+    dear = bernoulli_split(nodes, lam, outside, charges=charges)
+    equal = bernoulli_split(nodes, lam, 0.3, charges=charges)
+    assert dear.rates[0] == pytest.approx(equal.rates[0], rel=1e-9)
+    assert dear.cost == pytest.approx(equal.cost, rel=1e-12)
+    assert dear.shadow_price == pytest.approx(0.3, rel=1e-14)
+
+
+def test_equal_saturated_nodes_share_equally() -> None:
+    split = bernoulli_split([Node(2, 1.0, 0.5, fee=0.3)] * 3, 90.0, 2.0)
+    assert split.rates == pytest.approx([30.0] * 3, rel=1e-12)
+    assert split.error_bound is not None
+    assert split.error_bound <= 3e-12 * split.cost
+
+
+loaded_nodes = st.builds(
+    Node, st.integers(1, 8), st.floats(0.5, 3), st.floats(0.2, 5), deadline=deadlines,
+    fee=st.floats(0.2, 2), holding_cost=st.sampled_from([0.0, 0.02]),
+).filter(rho_is_monotone)  # fmt: skip
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(loaded_nodes, st.sampled_from([0.0, 0.05, 0.3])), min_size=2, max_size=3),
+    st.floats(1.5, 8),
+    st.floats(0.2, 5),
+)
+def test_in_overload_no_general_solver_does_better(
+    parts: list[tuple[Node, float]], load: float, outside: float
+) -> None:
+    """Duality bounds the error, and SLSQP from the split and from an even start gains nothing."""
+    nodes, charges = [node for node, _ in parts], [charge for _, charge in parts]
+    lam = load * sum(node.servers * node.service_rate for node in nodes)
+    split = bernoulli_split(nodes, lam, outside, charges=charges)
+    assert split.error_bound is not None
+    assert split.error_bound <= 1e-11 * split.cost
+    n = len(nodes)
+
+    def cost(x: np.ndarray) -> float:
+        x = np.clip(x, 0.0, lam) * min(1.0, lam / max(float(x.sum()), 1e-300))
+        within = sum(
+            mean_cost(node, max(rate, 1e-300), outside, r)
+            for node, rate, r in zip(nodes, x, charges, strict=True)
+        )
+        return within + outside * max(lam - float(x.sum()), 0.0)
+
+    for start in (split.rates, np.full(n, lam / (n + 1))):
+        found = minimize(
+            cost, start, method="SLSQP", bounds=[(0.0, lam)] * n,
+            constraints=LinearConstraint(np.ones((1, n)), ub=lam), options={"maxiter": 60},
+        )  # fmt: skip
+        assert split.cost <= min(found.fun, cost(found.x)) * (1 + 1e-9)
