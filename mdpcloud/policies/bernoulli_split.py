@@ -57,6 +57,7 @@ Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 MEAN_ERROR = 1e-12  # relative error of a node's mean cost
 LARGEST_ERROR = 1e-9  # error bound relative to the cost, beyond which a note says so
+LOWEST = -1e6  # logarithm of the least rise of a price, or rate, that is looked for
 FULLEST = 1.0 - 2.0**-40  # largest utilisation considered of a node without abandonment
 
 
@@ -261,12 +262,13 @@ def _convex_split(branches: Sequence[_Branch], lam: float, outside: float) -> tu
     floors = sorted({b.alpha for b in branches if b.alpha < flat})
     rates = np.zeros(len(branches))
     for base, ceiling in pairwise([*floors, flat]):
+        at_base = rates
         below = [None if b.is_line or b.alpha >= ceiling else b for b in branches]
         log_rise = math.log(ceiling - base)
         rates = _demand(below, base, log_rise, lam)
         if rates.sum() > lam:
             demand = partial(_demand, below, base, lam=lam)
-            rates, log_rise = _cleared(demand, lam, log_rise, rates)
+            rates, log_rise = _cleared(demand, lam, log_rise, at_base, rates)
             return rates, base + math.exp(log_rise)
     if flat < outside:
         line = next(k for k, b in enumerate(branches) if b.is_line and b.alpha == flat)
@@ -280,10 +282,10 @@ def _demand(branches: Sequence[_Branch | None], base: float, log_rise: float, la
 
 
 def _cleared(
-    demand: Callable[[float], Vector], lam: float, high: float, most: Vector
+    demand: Callable[[float], Vector], lam: float, high: float, least: Vector, most: Vector
 ) -> tuple[Vector, float]:
     """Rates of sum lam between the demands `lower` and `upper` at two neighbouring prices."""
-    lower, floor = np.zeros_like(most), -math.inf
+    lower, floor = least, -math.inf
     upper, ceiling = most, high
 
     def excess(log_rise: float) -> float:
@@ -317,15 +319,25 @@ def _rate(branch: _Branch, base: float, log_rise: float, lam: float) -> float:
 
 
 def _increasing_root(function: Callable[[float], float], high: float) -> float:
-    """Root of an increasing function that is positive at `high` and negative far below."""
+    """Root of an increasing function, positive at `high` and negative far below but for rounding.
+
+    Where rounding has it otherwise, the end itself.
+    """
     from scipy.optimize import brentq
 
+    def bounded(x: float) -> float:
+        return max(function(x), LOWEST)
+
+    if bounded(high) <= 0.0:
+        return high
     step = 1.0
     low = high - step
-    while function(low) > 0.0:
+    while bounded(low) > 0.0:
+        if low < LOWEST:
+            return low
         high, step = low, 2.0 * step
         low = high - step
-    return float(brentq(function, low, high, xtol=2e-16, rtol=1e-15))
+    return float(brentq(bounded, low, high, xtol=2e-16, rtol=1e-15, maxiter=1000))
 
 
 def _duality_gap(
