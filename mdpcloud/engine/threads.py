@@ -14,23 +14,25 @@ __all__ = ["in_parallel"]
 
 _one_at_a_time = threading.Lock()  # numba's workqueue layer aborts the process when entered twice
 _process = os.getpid()
-POLICY = "OMP_WAIT_POLICY"
+SPINS = "GOMP_SPINCOUNT"
+FEW = "2000"  # turns of a waiting loop, some microseconds
 
 
 @contextmanager
-def _waiting_threads_asleep() -> Iterator[None]:
-    """Let OpenMP threads that start here sleep while they wait, unless the user says otherwise.
+def _short_waits() -> Iterator[None]:
+    """Let GNU OpenMP's threads that start here soon sleep when they wait, unless the user says how.
 
-    A sweep has a barrier at its end. Threads that spin there keep the one they wait for from a core
-    where other processes need cores too; sweeps were seen to take twelve times as long.
+    A sweep has a barrier at its end. Threads that always sleep there cost a tenth of a millisecond
+    each time; threads that spin for long keep the one they wait for from a core where other
+    processes need cores too, and sweeps were seen to take twelve times as long.
     """
-    chosen = os.environ.get(POLICY)
-    os.environ.setdefault(POLICY, "passive")
+    chosen = os.environ.get(SPINS)
+    os.environ.setdefault(SPINS, FEW)
     try:
         yield
     finally:
         if chosen is None:
-            del os.environ[POLICY]
+            del os.environ[SPINS]
 
 
 def in_parallel(kernel: Callable[..., Any], threads: int, *arguments: Any) -> Any:
@@ -54,7 +56,7 @@ def in_parallel(kernel: Callable[..., Any], threads: int, *arguments: Any) -> An
     if threads > available:
         raise InputError(f"threads is {threads}; this machine offers {available}")
     with _one_at_a_time:
-        with _waiting_threads_asleep():
+        with _short_waits():
             before = numba.get_num_threads()  # starts them
         numba.set_num_threads(threads)
         try:
