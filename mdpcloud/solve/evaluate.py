@@ -90,7 +90,7 @@ def _solve_each(
     fixed: Any, wanted: Mapping[str, Floats], tolerance: float, discount: float, monitor: Monitor
 ) -> tuple[FixedResult, dict[str, FixedResult]] | None:
     """The cost and each measure; None where there are several recurrent classes."""
-    solver = FixedSolver(fixed, tolerance, discount, monitor)
+    solver = FixedSolver(tolerance, discount, monitor)
     try:
         cost = solver.solve(fixed)
         measures = {name: solver.solve(fixed.with_cost(rate)) for name, rate in wanted.items()}

@@ -39,8 +39,6 @@ class FixedSolver:
 
     Parameters
     ----------
-    fixed : Problem
-        Uncontrolled, with any cost.
     tolerance : float
         Relative, see `Goal`.
     discount : float
@@ -48,9 +46,8 @@ class FixedSolver:
     monitor : Monitor
     """
 
-    def __init__(self, fixed: Any, tolerance: float, discount: float, monitor: Monitor) -> None:
-        self.fixed, self.tolerance, self.discount = fixed, tolerance, discount
-        self.monitor = monitor
+    def __init__(self, tolerance: float, discount: float, monitor: Monitor) -> None:
+        self.tolerance, self.discount, self.monitor = tolerance, discount, monitor
         self._direct: DirectChain | None = None
 
     def solve(self, problem: Any) -> FixedResult:
@@ -69,9 +66,11 @@ class FixedSolver:
         return result
 
     def _solve_directly(self, problem: Any) -> FixedResult:
-        generator, cost = problem.chain()
         if self._direct is None:
+            generator, cost = problem.chain()
             self._direct = DirectChain(generator, self.discount)
+        else:
+            cost = problem.unpack(problem.cost_work())
         self.monitor.iterations += 1  # past a limit too: a direct solve is short, and then done
         values = self._direct.solve(cost)
         if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > 1e200:
