@@ -18,32 +18,13 @@ from mdpcloud.model.tabular import tabular
 from mdpcloud.solve import irreducible
 from mdpcloud.solve.stationary import chain_of, long_run, recurrent_classes, stationary
 
+from .exact_gains import exact_law
+
 CASES = {
     case["id"]: case
     for line in (Path(__file__).parents[1] / "reference/cases.jsonl").read_text().splitlines()
     if (case := json.loads(line))
 }
-
-
-def exact_law(rates):
-    """Stationary law of an irreducible chain of rational rates, by Gaussian elimination."""
-    m = len(rates)
-    system = [
-        [rates[y][x] if x != y else -sum(rates[x]) + rates[x][x] for y in range(m)]
-        for x in range(m)
-    ]
-    system[0] = [Fraction(1)] * m
-    right = [Fraction(int(k == 0)) for k in range(m)]
-    for k in range(m):
-        pivot = next(i for i in range(k, m) if system[i][k] != 0)
-        system[k], system[pivot] = system[pivot], system[k]
-        right[k], right[pivot] = right[pivot], right[k]
-        for i in range(m):
-            if i != k and system[i][k] != 0:
-                f = system[i][k] / system[k][k]
-                system[i] = [a - f * b for a, b in zip(system[i], system[k], strict=True)]
-                right[i] -= f * right[k]
-    return [right[k] / system[k][k] for k in range(m)]
 
 
 @st.composite
