@@ -1,4 +1,4 @@
-"""What is optimised: the long-run average cost, or the discounted cost."""
+"""What is optimised: average, discounted, finite-horizon or total cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 
-__all__ = ["AverageCost", "Criterion", "Discounted", "discount_rate"]
+__all__ = [
+    "AverageCost",
+    "Criterion",
+    "Discounted",
+    "FiniteHorizon",
+    "TotalCost",
+    "discount_rate",
+]
 
 SMALLEST_FACTOR = 1e-100  # in place of the factor 0, which has no rate; no sum notices
 
@@ -75,11 +82,55 @@ class Discounted:
         return 1.0 if self.factor is None else 1.0 / max(self.factor, SMALLEST_FACTOR)
 
 
-Criterion = AverageCost | Discounted
+@dataclass(frozen=True, eq=False)
+class FiniteHorizon:
+    """Expected cost from now until a given time.
+
+    Parameters
+    ----------
+    time : float
+        The horizon, > 0; in discrete time a whole number of steps.
+    final_cost : float, (n,) array or function of x, optional
+        What the state at the end costs (for a model given by rewards: earns).
+    """
+
+    time: float
+    final_cost: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.time, bool) or not isinstance(self.time, Real):
+            raise InputError(f"the horizon is {self.time!r}; it must be a number")
+        if not (math.isfinite(self.time) and self.time > 0):
+            raise InputError(f"the horizon is {self.time}; it must be finite and > 0")
+
+    def steps(self) -> int:
+        """The horizon of a model in discrete time."""
+        if self.time != int(self.time):
+            raise InputError(
+                f"the horizon is {self.time}; in discrete time it must be a whole number of steps"
+            )
+        return int(self.time)
+
+
+@dataclass(frozen=True, eq=False)
+class TotalCost:
+    """Expected cost until the process reaches a target (stochastic shortest path).
+
+    Parameters
+    ----------
+    targets : (n,) booleans, sequence of state numbers, or function of x returning booleans
+        Where the process ends; nothing counts from there on. By default the states that nothing
+        leaves and that cost nothing.
+    """
+
+    targets: Any = None
+
+
+Criterion = AverageCost | Discounted | FiniteHorizon | TotalCost
 
 
 def discount_rate(criterion: Any, discrete: bool) -> float:
-    """The rate alpha of a criterion, 0 for average cost; checks that it is one.
+    """The rate alpha of a criterion, 0 for average cost; checks that it is one of these two.
 
     Raises
     ------
@@ -88,7 +139,7 @@ def discount_rate(criterion: Any, discrete: bool) -> float:
     """
     if not isinstance(criterion, AverageCost | Discounted):
         raise InputError(
-            f"criterion is {criterion!r}; it must be mdpcloud.AverageCost() or "
-            "mdpcloud.Discounted(...)"
+            f"criterion is {criterion!r}; it must be one of mdpcloud.AverageCost(), "
+            "mdpcloud.Discounted(...), mdpcloud.FiniteHorizon(...) and mdpcloud.TotalCost(...)"
         )
     return criterion.rate_for(discrete)
