@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdpcloud.solve.criteria import AverageCost, Discounted
+from mdpcloud.solve.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.evaluate import evaluate, improve
 from mdpcloud.solve.limits import Status
 from mdpcloud.solve.optimise import solve
@@ -14,9 +14,11 @@ __all__ = [
     "AverageCost",
     "Discounted",
     "Evaluation",
+    "FiniteHorizon",
     "RecurrentClass",
     "Solution",
     "Status",
+    "TotalCost",
     "evaluate",
     "improve",
     "load_solution",

@@ -96,6 +96,7 @@ class FiniteHorizon:
 
     time: float
     final_cost: Any = None
+    scale = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.time, bool) or not isinstance(self.time, Real):
@@ -124,6 +125,7 @@ class TotalCost:
     """
 
     targets: Any = None
+    scale = 1.0
 
 
 Criterion = AverageCost | Discounted | FiniteHorizon | TotalCost

@@ -17,7 +17,13 @@ from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.chains import SingularChainError
 from mdpcloud.solve.classes import evaluate_classes
-from mdpcloud.solve.criteria import AverageCost, Criterion, discount_rate
+from mdpcloud.solve.criteria import (
+    AverageCost,
+    Criterion,
+    FiniteHorizon,
+    TotalCost,
+    discount_rate,
+)
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
 from mdpcloud.solve.limits import Monitor, Progress, Status
 from mdpcloud.solve.result import Evaluation, Solution, insist
@@ -44,9 +50,9 @@ def evaluate(
     Parameters
     ----------
     model : Model or TabularModel
-    policy : Policy, or what `mdpcloud.policy` takes
-        Deterministic or randomised.
-    criterion : AverageCost or Discounted
+    policy : Policy, TimedPolicy, or what `mdpcloud.policy` takes
+        Deterministic or randomised; one that changes with time needs a finite horizon.
+    criterion : AverageCost, Discounted, FiniteHorizon or TotalCost
     tolerance : float
         Relative width of the certified bounds; no finer than 1e-12 times the largest cost rate.
     time_limit : float, optional
@@ -69,21 +75,49 @@ def evaluate(
     SolveError
         When the tolerance was not met.
     """
+    monitor = Monitor(None, time_limit, signed_progress(model, progress))
+    entry = _special(criterion)
+    evaluation = (entry or _evaluate)(
+        model, policy, criterion, tolerance=tolerance, monitor=monitor, threads=threads
+    )
+    if strict:
+        insist(evaluation, tolerance)
+    return evaluation
+
+
+def _special(criterion: Criterion) -> Any:
+    """What evaluates under a criterion with an entry of its own; None where there is none."""
+    if isinstance(criterion, FiniteHorizon):
+        from mdpcloud.solve.horizon import evaluate_horizon
+
+        return evaluate_horizon
+    if isinstance(criterion, TotalCost):
+        from mdpcloud.solve.total import evaluate_total
+
+        return evaluate_total
+    return None
+
+
+def _evaluate(
+    model: Any,
+    policy: Any,
+    criterion: Criterion,
+    *,
+    tolerance: float,
+    monitor: Monitor,
+    threads: int,
+) -> Evaluation:
+    """Average or discounted cost."""
     problem = compile_model(model, threads=threads)
     discount = discount_rate(criterion, problem.discrete)
     policy = policy_for(problem, policy)
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
-    monitor = Monitor(None, time_limit, signed_progress(model, progress))
     wanted = {} if discount else measure_rates(model, problem, choice)
     found = _solve_each(fixed, wanted, tolerance, discount, monitor)
     if found is None:
-        evaluation = evaluate_classes(model, policy, fixed, wanted, tolerance, monitor)
-    else:
-        evaluation = _assemble(model, policy, criterion, *found, discount, monitor)
-    if strict:
-        insist(evaluation, tolerance)
-    return evaluation
+        return evaluate_classes(model, policy, fixed, wanted, tolerance, monitor)
+    return _assemble(model, policy, criterion, *found, discount, monitor)
 
 
 def _solve_each(
@@ -184,6 +218,8 @@ def improve(model: Any, policy_or_evaluation: Any) -> Policy:
             f"is better; its gains lie between {evaluation.gains.min():.6g} and "
             f"{evaluation.gains.max():.6g}"
         )
+    if isinstance(evaluation.criterion, FiniteHorizon):
+        raise InputError("over a finite horizon solve gives the optimal policy at once")
     problem = compile_model(model)
     if evaluation.values.size != problem.n:
         raise InputError(

@@ -8,8 +8,9 @@ components, the gain may depend on the state: then each is solved by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,14 @@ from mdpcloud.solve.certificate import Certificate, certify
 from mdpcloud.solve.chains import likely_state
 from mdpcloud.solve.choice import default_solvers
 from mdpcloud.solve.classes import solve_components
-from mdpcloud.solve.criteria import AverageCost, Criterion, discount_rate
+from mdpcloud.solve.criteria import (
+    AverageCost,
+    Criterion,
+    Discounted,
+    FiniteHorizon,
+    TotalCost,
+    discount_rate,
+)
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
 from mdpcloud.solve.nested import start_values
 from mdpcloud.solve.outcome import Outcome
@@ -48,6 +56,9 @@ class Solver(Protocol):
         ...
 
 
+TOLERANCE = 1e-8
+ROUGH_TOLERANCE = 1e-6  # where bounds cost time in proportion to 1/sqrt(tolerance), or are an LP's
+
 SOLVERS: dict[str, Callable[[], Solver]] = {
     solver.name: solver for solver in (PolicyIteration, ValueIteration)
 }
@@ -57,8 +68,9 @@ def solve(
     model: Any,
     criterion: Criterion = AverageCost(),  # noqa: B008  (frozen)
     *,
+    constraints: Mapping[str, Any] | None = None,
     solver: str | Solver | None = None,
-    tolerance: float = 1e-8,
+    tolerance: float | None = None,
     start: Any = None,
     max_iterations: int | None = None,
     time_limit: float | None = None,
@@ -71,12 +83,16 @@ def solve(
     Parameters
     ----------
     model : Model or TabularModel
-    criterion : AverageCost or Discounted
-    solver : {"policy_iteration", "value_iteration"}, a solver, or None
-        None lets the size decide which comes first; the other takes over where it fails.
-    tolerance : float
+    criterion : AverageCost, Discounted, FiniteHorizon or TotalCost
+    constraints : mapping, optional
+        Bounds on long-run averages of the model's measures (`mdpcloud.solve.constrained`); the
+        policy may be randomised then.
+    solver : {"policy_iteration", "value_iteration", "linear_programming"}, a solver, or None
+        None lets the size decide which comes first; the other takes over where it fails. For
+        average and discounted cost.
+    tolerance : float, optional
         Relative: it stops when upper - lower <= max(tolerance |gain|, 1e-12 times the largest cost
-        rate).
+        rate). By default 1e-8; 1e-6 for a finite horizon and with constraints.
     start : (n,) array, Solution or Evaluation, optional
         Values to start from.
     max_iterations : int, optional
@@ -108,21 +124,73 @@ def solve(
     >>> solution.gain, solution.bounds[0] <= 0.5 <= solution.bounds[1]
     (0.5, True)
     """
-    problem: Any = compile_model(model, threads=threads)
-    discount = discount_rate(criterion, problem.discrete)
-    goal = Goal(tolerance, problem.cost_scale, discount)
     monitor = Monitor(max_iterations, time_limit, signed_progress(model, progress))
-    solvers = default_solvers(problem) if solver is None else [_named(solver)]
-    try:
-        if start is None and solver is None and not discount:
-            start = start_values(model, goal, time_limit, threads)
-        h = problem.pack(_start_values(start, problem, model))
-    except KeyboardInterrupt:
-        h, solvers = problem.pack(np.zeros(problem.n)), [_Interrupted()]
-    solution = _first_success(model, problem, criterion, solvers, goal, monitor, h)
+    special = _special(criterion, constraints, solver, start)
+    if special is not None:
+        tolerance = special.tolerance if tolerance is None else tolerance
+        solution = special.solve(model, tolerance=tolerance, monitor=monitor, threads=threads)
+    else:
+        tolerance = TOLERANCE if tolerance is None else tolerance
+        solution = _iterated(model, criterion, solver, tolerance, start, monitor, threads)
     if strict:
         insist(solution, tolerance)
     return solution
+
+
+def _iterated(
+    model: Any,
+    criterion: Criterion,
+    solver: str | Solver | None,
+    tolerance: float,
+    start: Any,
+    monitor: Monitor,
+    threads: int,
+) -> Solution:
+    """Average or discounted cost."""
+    problem: Any = compile_model(model, threads=threads)
+    discount = discount_rate(criterion, problem.discrete)
+    goal = Goal(tolerance, problem.cost_scale, discount)
+    solvers = default_solvers(problem) if solver is None else [_named(solver)]
+    try:
+        if start is None and solver is None and not discount:
+            start = start_values(model, goal, monitor.time_limit, threads)
+        h = problem.pack(_start_values(start, problem, model))
+    except KeyboardInterrupt:
+        h, solvers = problem.pack(np.zeros(problem.n)), [_Interrupted()]
+    return _first_success(model, problem, criterion, solvers, goal, monitor, h)
+
+
+@dataclass(frozen=True)
+class _Special:
+    """A problem with an entry of its own: its default tolerance, and what solves it."""
+
+    tolerance: float
+    solve: Callable[..., Solution]
+
+
+def _special(
+    criterion: Criterion, constraints: Mapping[str, Any] | None, solver: Any, start: Any
+) -> _Special | None:
+    """What solves a problem with an entry of its own; None for average and discounted cost."""
+    if isinstance(criterion, AverageCost | Discounted) and constraints is None:
+        return None
+    if solver is not None or start is not None:
+        raise InputError("solver and start are for average and discounted cost without constraints")
+    if constraints is not None:
+        if not isinstance(criterion, AverageCost):
+            raise InputError("constraints are on long-run averages; the criterion is AverageCost()")
+        from mdpcloud.solve.constrained import solve_constrained
+
+        return _Special(ROUGH_TOLERANCE, partial(solve_constrained, constraints=constraints))
+    if isinstance(criterion, FiniteHorizon):
+        from mdpcloud.solve.horizon import solve_horizon
+
+        return _Special(ROUGH_TOLERANCE, partial(solve_horizon, criterion=criterion))
+    if isinstance(criterion, TotalCost):
+        from mdpcloud.solve.total import solve_total
+
+        return _Special(TOLERANCE, partial(solve_total, criterion=criterion))
+    return None
 
 
 def _first_success(

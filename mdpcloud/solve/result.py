@@ -28,21 +28,21 @@ class _Result:
     ----------
     gains : (n,) array
         Long-run average cost per unit of time from each state (reward, for a model given by
-        rewards); empty under discounting.
+        rewards); empty under the other criteria.
     bounds : (lower, upper)
         Certified, rounding included. Average cost: two numbers that hold from every state; under
-        discounting, or where the gain depends on the state: two arrays (n,).
+        another criterion, or where the gain depends on the state: two arrays (n,).
     values : (n,) array
-        Average cost: relative values, 0 at a likely state. Discounting: the expected discounted
-        cost.
+        Average cost: relative values, 0 at a likely state. Else the expected cost from each state.
     policy : Policy
+        A `TimedPolicy` for a finite horizon.
     status : Status
     iterations : int
         Sweeps, products with the generator and direct solves together.
     solver : str
     elapsed : float
         Seconds.
-    criterion : AverageCost or Discounted
+    criterion : AverageCost, Discounted, FiniteHorizon or TotalCost
     """
 
     gains: Floats
@@ -69,10 +69,10 @@ class _Result:
         MultichainError
             When it depends on the initial state; see ``gains``.
         InputError
-            Under discounting, where the answer is ``values``.
+            Under another criterion, where the answer is ``values``.
         """
         if not isinstance(self.criterion, AverageCost):
-            raise InputError("a discounted problem has no gain; its answer is .values")
+            raise InputError(f"{type(self.criterion).__name__} has no gain; the answer is .values")
         lower, upper = self.bounds
         if np.ndim(lower) and float(np.max(lower)) > float(np.min(upper)):
             low, high = int(np.argmin(self.gains)), int(np.argmax(self.gains))

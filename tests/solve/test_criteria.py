@@ -55,8 +55,8 @@ def test_factor_one_points_to_the_average_cost(one):
             mc.Discounted(factor=0.9),
             "the model is in continuous time: use Discounted(rate=...)",
         ),
-        (TWO, "average", "criterion is 'average'; it must be mdpcloud.AverageCost() or"),
-        (TWO, mc.AverageCost, "it must be mdpcloud.AverageCost()"),
+        (TWO, "average", "criterion is 'average'; it must be one of mdpcloud.AverageCost(), "),
+        (TWO, mc.AverageCost, "it must be one of mdpcloud.AverageCost()"),
         (TWO, 0.9, "criterion is 0.9"),
     ],
 )
@@ -84,3 +84,37 @@ def test_factor_zero_counts_the_first_step_alone():
     solution = mc.solve(model, mc.Discounted(factor=0.0))
     np.testing.assert_allclose(solution.values, [1.0, 3.0], rtol=1e-12)
     assert solution.policy.table().tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [
+        (0, "the horizon is 0; it must be finite and > 0"),
+        (-1.0, "the horizon is -1.0"),
+        (math.inf, "the horizon is inf"),
+        (math.nan, "the horizon is nan"),
+        ("10", "the horizon is '10'; it must be a number"),
+        (True, "the horizon is True; it must be a number"),
+    ],
+)
+def test_horizons_that_are_no_times_are_refused(time, said):
+    with refused(said):
+        mc.FiniteHorizon(time)
+
+
+def test_a_horizon_in_steps_is_a_whole_number():
+    assert mc.FiniteHorizon(3.0).steps() == 3
+    with refused("the horizon is 2.5; in discrete time it must be a whole number of steps"):
+        mc.FiniteHorizon(2.5).steps()
+
+
+@pytest.mark.parametrize("criterion", [mc.FiniteHorizon(1), mc.TotalCost()])
+@pytest.mark.parametrize("given", [{"solver": "value_iteration"}, {"start": [0.0, 0.0]}])
+def test_solvers_and_starts_are_for_average_and_discounted_cost(criterion, given):
+    with refused("solver and start are for average and discounted cost without constraints"):
+        mc.solve(TWO, criterion, **given)
+
+
+def test_constraints_are_on_long_run_averages():
+    with refused("constraints are on long-run averages; the criterion is AverageCost()"):
+        mc.solve(TWO, mc.Discounted(factor=0.5), constraints={"lost": 1.0})

@@ -183,7 +183,7 @@ def test_discounted_costs_of_a_policy_are_those_of_its_linear_equations():
     assert (found.bounds[0] <= exact + 1e-12).all()
     assert (exact - 1e-12 <= found.bounds[1]).all()
     assert found.measures == {}
-    with refused("a discounted problem has no gain"):
+    with refused("Discounted has no gain"):
         _ = found.gain
 
 

@@ -244,7 +244,7 @@ def test_a_lump_cost_is_discounted_from_when_it_is_paid():
 
 def test_a_discounted_solution_has_values_and_no_gain():
     solution = mc.solve(admission(), mc.Discounted(rate=0.1))
-    with refused("a discounted problem has no gain; its answer is .values"):
+    with refused("Discounted has no gain; the answer is .values"):
         _ = solution.gain
     assert solution.gains.size == 0
 
