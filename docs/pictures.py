@@ -1,0 +1,54 @@
+"""Draws the pictures of the documentation: ``python docs/pictures.py``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import mdpcloud as mc
+from benchmarks.instances import read
+from mdpcloud.plots.brackets import History, draw_brackets
+from mdpcloud.plots.style import add_legend, heading, panels, save
+
+FOLDER = Path(__file__).parent
+TOLERANCE = 1e-9
+METHODS = {
+    "value iteration": "value_iteration",
+    "policy iteration, inexact": "policy_iteration",
+    "default: nested boxes first": None,
+}
+
+
+def history(name: str, model: Any, solver: str | None) -> History:
+    """Solve once to load the kernels, then again with the clock running."""
+    mc.solve(model, solver=solver, tolerance=1e-2)
+    work: list[float] = []
+    lower: list[float] = []
+    upper: list[float] = []
+    started = time.process_time()
+
+    def report(_: int, low: float, high: float) -> None:
+        work.append(time.process_time() - started)
+        lower.append(low)
+        upper.append(high)
+
+    solution = mc.solve(model, solver=solver, tolerance=TOLERANCE, progress=report)
+    report(0, *solution.bounds)
+    return History(name, work, lower, upper, solution.bounds)
+
+
+def brackets() -> Path:
+    """The bracket of the gain of instance m over CPU time, one line per method."""
+    system, caps = read("m")
+    model = system.model(caps)
+    histories = [history(name, model, solver) for name, solver in METHODS.items()]
+    figure, (axes,) = panels(1, columns=1, height=3.6)
+    draw_brackets(axes, histories, tolerance=TOLERANCE)
+    heading(figure, "Routing to three nodes, 68 921 states: how the bounds of the gain close")
+    add_legend(figure, *axes.get_legend_handles_labels())
+    return save(figure, FOLDER / "brackets.png")
+
+
+if __name__ == "__main__":
+    print(brackets())
