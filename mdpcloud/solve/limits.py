@@ -26,6 +26,7 @@ class Status(enum.Enum):
     ITERATIONS = "stopped at the iteration limit before the tolerance was met"
     TIME = "stopped at the time limit before the tolerance was met"
     INTERRUPTED = "interrupted before the tolerance was met"
+    MEMORY = "out of memory before the tolerance was met"
     PRECISION = "the tolerance is below what float64 can certify"
     STALLED = "the bounds stopped closing before the tolerance was met"
 

@@ -204,18 +204,26 @@ def _first_success(
 ) -> Solution:
     """What the first solver finds, or the next one where it stalls; by components if need be."""
     for solver in solvers:
-        outcome = solver.run(problem, goal, monitor, h)
+        outcome = _run(solver, problem, goal, monitor, h)
         stuck = outcome.status in (Status.STALLED, Status.PRECISION) and not outcome.handed_over
         if stuck and not goal.discount:
             several = solve_components(model, problem, goal.tolerance, monitor)
             if several is not None:
                 return several
-        if outcome.status is not Status.STALLED:
+        if outcome.status not in (Status.STALLED, Status.MEMORY):
             break
         h = outcome.h
     if outcome.status is not Status.CONVERGED and not goal.discount:
         outcome = replace(outcome, certificate=_at_least_trivial(problem, outcome.certificate))
     return _assemble(model, problem, criterion, outcome, solver.name, monitor, goal.discount)
+
+
+def _run(solver: Solver, problem: Any, goal: Goal, monitor: Monitor, h: Floats) -> Outcome:
+    """What a solver finds; where it runs out of memory, the bounds of the values reached."""
+    try:
+        return solver.run(problem, goal, monitor, h)
+    except MemoryError:
+        return Outcome(h, certify(problem, h, goal.discount), Status.MEMORY)
 
 
 def _at_least_trivial(problem: Any, found: Certificate) -> Certificate:

@@ -17,6 +17,7 @@ import mdpcloud as mc
 from mdpcloud.engine import compile_model
 from mdpcloud.solve import Status, classes
 from mdpcloud.solve.optimise import SOLVERS
+from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.value_iteration import ValueIteration
 from tests.admission import admission, birth_death_law, threshold_cost, two_queues
 
@@ -364,6 +365,27 @@ def test_an_interrupt_leaves_the_bounds_so_far(solver):
         mc.solve(model, solver=solver, progress=interrupt)
     partial = caught.value.partial
     assert partial.bounds[0] <= mc.solve(model).gain <= partial.bounds[1]
+
+
+@by_solver
+def test_a_solve_without_memory_leaves_the_bounds_so_far(solver):
+    model = two_queues((30, 30))
+
+    def allocate(iterations, lower, upper):
+        raise MemoryError
+
+    with stopped("out of memory before the tolerance was met") as caught:
+        mc.solve(model, solver=solver, progress=allocate)
+    partial = caught.value.partial
+    assert partial.bounds[0] <= mc.solve(model).gain <= partial.bounds[1]
+
+
+def test_a_solver_that_needs_less_memory_takes_over(monkeypatch):
+    def run(self, problem, goal, monitor, start):
+        raise MemoryError
+
+    monkeypatch.setattr(PolicyIteration, "run", run)
+    assert mc.solve(two_queues((3, 3))).solver == "value_iteration"
 
 
 def test_without_strictness_a_partial_solution_is_returned():
