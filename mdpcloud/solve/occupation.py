@@ -1,0 +1,222 @@
+"""The linear program of occupation measures, one variable per row.
+
+Under a stationary policy let y_l >= 0 be the part of the time spent in the state of row l with the
+action of row l in force. The terms of a state decide independently of each other, so that joint
+actions never appear: y has one number per state, term and action (as many as the problem has rows),
+not one per state and combination of actions. With pi(x) the part of the time in state x and A_l the
+rates of row l, y comes from a policy if and only if
+
+    sum_{l of (x, e)} y_l = pi(x)                              for every state x and term e,
+    sum_l y_l A_lz = sum_{l of z} y_l sum_y A_ly               for every state z (balance),
+    sum_x pi(x) = 1,
+
+and its average cost is sum_x c(x) pi(x) + sum_l k_l y_l (Manne 1960; Altman, Constrained Markov
+Decision Processes, 1999, chapters 4 and 5; terms as in Koole 1998). pi is eliminated: in a state
+with decisions it is the sum over the one with most actions, so that a problem with one decision has
+a variable per row of that decision, and n + 1 equations. The dual variables of the balance
+equations are relative values h, that of the last equation is the gain, those of inequalities are
+multipliers.
+
+Under discounting by alpha with every state equally likely at the start, alpha (1/n - pi(z)) is
+added to what flows into z, the last equation follows from the others, and h are the values.
+
+Each balance equation is divided by the state's largest rate, objective and inequalities by their
+largest possible values. What `mdpcloud.solve.highs` says is not certified; who uses it does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.row_table import Matrix, Rows
+from mdpcloud.errors import InputError
+from mdpcloud.solve.highs import linear_program
+from mdpcloud.solve.limits import Monitor
+from mdpcloud.solve.occupation_columns import Columns
+
+__all__ = ["MOST_ROWS", "Average", "Occupation", "OccupationProgram"]
+
+MOST_ROWS = 200_000
+"""Rows up to which the program is solved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """A long-run average that is linear in the occupation measure.
+
+    Parameters
+    ----------
+    state : (n,) array
+        Rate at which it grows in a state, whatever is done there, per unit of time.
+    row : (L,) array
+        The same for each row.
+    """
+
+    state: Floats
+    row: Floats
+
+    def __add__(self, other: Average) -> Average:
+        return Average(self.state + other.state, self.row + other.row)
+
+    def __mul__(self, factor: float) -> Average:
+        return Average(factor * self.state, factor * self.row)
+
+    def size(self, rows: Rows) -> float:
+        """Bound of its absolute value under every policy."""
+        return float((np.abs(self.state) + rows.largest_per_state(np.abs(self.row))).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Occupation:
+    """What the program found.
+
+    Attributes
+    ----------
+    law : (n,) array
+        pi.
+    weight : (L,) array
+        y.
+    values : (n,) array
+        Relative values; values under discounting.
+    multipliers : (K,) array
+        Of the inequalities, >= 0: cost per unit of their averages.
+    """
+
+    law: Floats
+    weight: Floats
+    values: Floats
+    multipliers: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class OccupationProgram:
+    """The equations of a problem, for any objective and inequalities.
+
+    Parameters
+    ----------
+    rows : Rows
+    discount : float
+        1/time; 0 for average cost.
+
+    Raises
+    ------
+    InputError
+        When there are more than `MOST_ROWS` rows.
+    """
+
+    rows: Rows
+    discount: float = 0.0
+
+    def __post_init__(self) -> None:
+        count = self.rows.state.size
+        if count > MOST_ROWS:
+            raise InputError(
+                f"the linear program has {count} rows (state, event, action); at most {MOST_ROWS} "
+                "are solved. Without constraints take policy_iteration or value_iteration, with "
+                "constraints a smaller state space"
+            )
+
+    def minimise(
+        self,
+        cost: Average,
+        limited: Sequence[tuple[Average, float]] = (),
+        *,
+        monitor: Monitor,
+    ) -> Occupation:
+        """Minimise an average subject to other averages <= their limits.
+
+        Raises
+        ------
+        Unsolved
+            Of `mdpcloud.solve.highs`.
+        Stopped
+            At a limit of the monitor.
+        """
+        unit = cost.size(self.rows) or 1.0
+        objective = self._coefficients(cost) / unit
+        return self._solve(objective, unit, limited, np.zeros(len(limited)), monitor)
+
+    def least_violation(
+        self,
+        limited: Sequence[tuple[Average, float]],
+        units: Sequence[float],
+        *,
+        monitor: Monitor,
+    ) -> Occupation:
+        """Minimise t such that each average <= its limit + t times its unit, t >= 0.
+
+        Of the multipliers, sum_j units_j multipliers_j = 1 where t > 0.
+
+        Raises
+        ------
+        Unsolved
+            Of `mdpcloud.solve.highs`.
+        Stopped
+            At a limit of the monitor.
+        """
+        objective = np.zeros(self._columns.count)
+        return self._solve(objective, 1.0, limited, np.asarray(units, np.float64), monitor)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns.of(self.rows)
+
+    def _coefficients(self, average: Average) -> Floats:
+        return self._columns.coefficients(average.state, average.row)
+
+    @cached_property
+    def _scale(self) -> Floats:
+        """Largest rate out of each state (n,), 1/time; 1 where nothing moves."""
+        out = np.asarray(self.rows.transitions.sum(axis=1), np.float64).ravel()
+        largest = self.rows.largest_per_state(out) + self.discount
+        return np.where(largest > 0.0, largest, 1.0)
+
+    @cached_property
+    def _equations(self) -> tuple[Matrix, Floats]:
+        """Matrix and right-hand side: balance, links, and the sum of pi."""
+        columns, n = self._columns, self.rows.n
+        balance = sparse.diags_array(1.0 / self._scale, format="csr") @ columns.flows(self.discount)
+        total = sparse.csr_array(columns.carries[None, :].astype(np.float64))
+        blocks = [balance, columns.links()] + ([] if self.discount else [total])
+        matrix = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+        right = np.zeros(matrix.shape[0])
+        right[:n] = -self.discount / n / self._scale
+        if not self.discount:
+            right[-1] = 1.0
+        return matrix, right
+
+    def _solve(
+        self,
+        objective: Floats,
+        unit: float,
+        limited: Sequence[tuple[Average, float]],
+        relaxed: Floats,
+        monitor: Monitor,
+    ) -> Occupation:
+        """Minimise the objective; where inequalities are relaxed, one more variable t."""
+        matrix, right = self._equations
+        sizes = np.array([average.size(self.rows) or 1.0 for average, _ in limited])
+        lines = [
+            self._coefficients(average) / size
+            for (average, _), size in zip(limited, sizes, strict=True)
+        ]
+        left = sparse.csr_array(np.array(lines).reshape(sizes.size, objective.size))
+        if relaxed.any():
+            objective = np.append(objective, 1.0)
+            matrix = sparse.csr_array(sparse.hstack([matrix, sparse.csr_array((right.size, 1))]))
+            left = sparse.csr_array(sparse.hstack([left, -(relaxed / sizes)[:, None]]))
+        bound = np.array([limit for _, limit in limited]) / sizes
+        found = linear_program(objective, (matrix, right), (left, bound), monitor)
+        law, weight = self._columns.spread(found.x[: self._columns.count])
+        return Occupation(
+            law=law,
+            weight=weight,
+            values=unit * found.equal[: self.rows.n] / self._scale,
+            multipliers=unit * found.below / sizes,
+        )
