@@ -33,6 +33,7 @@ from mdpcloud.solve.criteria import (
     discount_rate,
 )
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
+from mdpcloud.solve.linear_programming import LinearProgramming
 from mdpcloud.solve.nested import start_values
 from mdpcloud.solve.outcome import Outcome
 from mdpcloud.solve.policy_iteration import PolicyIteration
@@ -60,7 +61,7 @@ TOLERANCE = 1e-8
 ROUGH_TOLERANCE = 1e-6  # where bounds cost time in proportion to 1/sqrt(tolerance), or are an LP's
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
-    solver.name: solver for solver in (PolicyIteration, ValueIteration)
+    solver.name: solver for solver in (PolicyIteration, ValueIteration, LinearProgramming)
 }
 
 
