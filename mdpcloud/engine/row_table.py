@@ -15,7 +15,7 @@ from scipy import sparse
 
 from mdpcloud.engine.problem import Floats
 
-__all__ = ["Matrix", "Rows"]
+__all__ = ["Matrix", "Rows", "pointers"]
 
 Ints: TypeAlias = NDArray[np.int32]
 Matrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
@@ -124,12 +124,12 @@ class Rows:
         return np.searchsorted(self.state, np.arange(self.n + 1)).astype(np.int64)
 
     @cached_property
-    def moves(self) -> tuple[NDArray[np.int64], Ints, Floats]:
+    def moves(self) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.uint32], Floats]:
         """Row pointers (L + 1,), targets and rates of the moves, in the kernels' types."""
         matrix = self.transitions
         return (
-            matrix.indptr.astype(np.int64),
-            matrix.indices.astype(np.int32, copy=False),
+            pointers(matrix.indptr),
+            matrix.indices.astype(np.int32, copy=False).view(np.uint32),
             np.ascontiguousarray(matrix.data, dtype=np.float64),
         )
 
@@ -179,3 +179,10 @@ class Rows:
             state=np.searchsorted(states, part.state).astype(np.int32),
             transitions=inside,
         )
+
+
+def pointers(indptr: NDArray[np.signedinteger[Any]]) -> NDArray[np.unsignedinteger[Any]]:
+    """Row pointers in the kernels' types: unsigned, four bytes where they suffice."""
+    if indptr[-1] >= 2**31:
+        return indptr.astype(np.int64, copy=False).view(np.uint64)
+    return indptr.astype(np.int32, copy=False).view(np.uint32)

@@ -6,6 +6,8 @@ A state's rows are ``first[x] ... first[x+1]``, those of one term adjacent; the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,8 @@ from mdpcloud.engine.jit import kernel
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Pointers = NDArray[np.unsignedinteger[Any]]
+Targets = NDArray[np.uint32]
 
 
 @kernel(fastmath=True)
@@ -167,6 +171,40 @@ def best_rows(
             while values[chosen[group] - begin] > best + margin:
                 chosen[group] += 1
             group += 1
+
+
+@kernel()
+def count_stays(indptr: Pointers, indices: Targets, state: Ints) -> int:
+    """How many moves lead back to the state of their row."""
+    stays = 0
+    for row in range(state.size):
+        here = state[row]
+        for j in range(indptr[row], indptr[row + 1]):
+            stays += indices[j] == here
+    return stays
+
+
+@kernel()
+def drop_stays(
+    indptr: Pointers,
+    indices: Targets,
+    weights: Floats,
+    state: Ints,
+    begins: Pointers,
+    targets: Ints,
+    kept: Floats,
+) -> None:
+    """Copy the matrix into the last three arrays without the moves that `count_stays` counts."""
+    k = 0
+    for row in range(state.size):
+        here = state[row]
+        begins[row] = k
+        for j in range(indptr[row], indptr[row + 1]):
+            if indices[j] != here:
+                targets[k] = indices[j]
+                kept[k] = weights[j]
+                k += 1
+    begins[state.size] = k
 
 
 @kernel()

@@ -1,27 +1,36 @@
 """Markov decision processes in discrete time, given by arrays.
 
 State-action pairs are kept as rows, sorted by state and action, with the probabilities of the next
-state in a sparse matrix. Everything is checked here; a mistake is reported with its place.
+state in a sparse matrix. Everything is checked here; a mistake is reported with its place. Arrays
+that are already in this form are checked where they are and shared, not copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.model.matrices import ROW_SUM_TOLERANCE, Floats, as_floats, as_matrix
+from mdpcloud.model.matrices import (
+    ROW_SUM_TOLERANCE,
+    Floats,
+    as_floats,
+    as_matrix,
+    interleaved,
+    row_sums,
+    with_data,
+)
 
 if TYPE_CHECKING:
     from mdpcloud.model.matrices import Matrix
 
 __all__ = ["TabularModel", "tabular"]
 
-Longs: TypeAlias = NDArray[np.int64]
+Integers: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +41,7 @@ class TabularModel:
     ----------
     n_states, n_actions : int
         Numbers of states and of actions (an action need not be allowed everywhere).
-    state, action : (L,) int64 arrays
+    state, action : (L,) int32 or int64 arrays
         The allowed pairs, sorted.
     cost : (L,) array
         Expected cost per step of each pair; a reward is a negative cost.
@@ -44,8 +53,8 @@ class TabularModel:
 
     n_states: int
     n_actions: int
-    state: Longs
-    action: Longs
+    state: Integers
+    action: Integers
     cost: Floats
     transitions: Matrix
     sense: int = 1
@@ -79,7 +88,9 @@ def tabular(
     Returns
     -------
     TabularModel
-        Results of a model given by rewards are reported as rewards.
+        Results of a model given by rewards are reported as rewards. With indices, where the rows
+        are sorted by state and action, the model shares ``s_indices``, ``a_indices`` and the arrays
+        of a float64 CSR matrix P whose columns are sorted: do not change them while it is used.
 
     Raises
     ------
@@ -103,9 +114,11 @@ def tabular(
         pairs, cost = _by_action(P, name, values)
     else:
         pairs, cost = _by_pair(P, name, values, s_indices, a_indices)
-    cost = sense * cost
-    _check_costs(pairs, cost, name, sense)
-    pairs, cost = pairs.keep(np.isfinite(cost)), cost[np.isfinite(cost)]
+    cost = sense * cost  # a copy: costs are what callers change between models
+    allowed = np.isfinite(cost)
+    if not allowed.all():
+        _check_costs(pairs, cost, name, sense)
+        pairs, cost = pairs.keep(allowed), cost[allowed]
     matrix = _checked(pairs, normalise)
     _every_state_has_an_action(pairs)
     return TabularModel(
@@ -117,8 +130,8 @@ def tabular(
 class _Pairs:
     """Rows of P with their states and actions, sorted, not yet checked."""
 
-    state: Longs
-    action: Longs
+    state: Integers
+    action: Integers
     matrix: Matrix
     n_actions: int
     stacked: bool
@@ -129,8 +142,6 @@ class _Pairs:
         return f"row {state} of P[{action}]" if self.stacked else f"pair ({state}, {action})"
 
     def keep(self, rows: NDArray[np.bool_]) -> _Pairs:
-        if rows.all():
-            return self
         return _Pairs(
             self.state[rows], self.action[rows], self.matrix[rows], self.n_actions, self.stacked
         )
@@ -138,18 +149,14 @@ class _Pairs:
 
 def _by_action(P: Any, name: str, values: Any) -> tuple[_Pairs, Floats]:
     """Read one square matrix per action."""
-    from scipy import sparse
-
     blocks = _matrices(P, "P")
     n, count = blocks[0].shape[1], len(blocks)
     for a, block in enumerate(blocks):
         if block.shape != (n, n):
             raise InputError(f"P[{a}] has shape {block.shape}; every P[a] must be {(n, n)}")
     cost = _pair_costs(blocks, name, values)
-    order = np.arange(n * count).reshape(count, n).T.ravel()
-    matrix = cast("Matrix", sparse.csr_array(sparse.vstack(blocks, format="csr")))[order]
     state, action = np.repeat(np.arange(n), count), np.tile(np.arange(count), n)
-    return _Pairs(state, action, matrix, count, True), cost.ravel()
+    return _Pairs(state, action, interleaved(blocks), count, True), cost.ravel()
 
 
 def _by_pair(
@@ -164,7 +171,7 @@ def _by_pair(
     )
     if length == 0 or n == 0:
         raise InputError("P has no rows or no columns; at least one state and one pair are needed")
-    if (state >= n).any():
+    if state.max() >= n:
         row = int(np.argmax(state >= n))
         raise InputError(
             f"s_indices[{row}] is {state[row]}; P has {n} columns, so states 0 to {n - 1}"
@@ -172,15 +179,23 @@ def _by_pair(
     cost = np.zeros(length) if values is None else as_floats(values, name)
     if cost.shape != (length,):
         raise InputError(f"{name} has shape {cost.shape}; with indices it must be ({length},)")
-    order = np.lexsort((action, state))
-    state, action = state[order], action[order]
-    same = (np.diff(state) == 0) & (np.diff(action) == 0)
-    if same.any():
-        row = int(np.argmax(same))
-        raise InputError(
-            f"pair ({state[row]}, {action[row]}) is given twice; every pair at most once"
-        )
-    return _Pairs(state, action, matrix[order], int(action.max()) + 1, False), cost[order]
+    if not _increasing(state, action):
+        order = np.lexsort((action, state))
+        state, action = state[order], action[order]
+        same = (state[1:] == state[:-1]) & (action[1:] == action[:-1])
+        if same.any():
+            row = int(np.argmax(same))
+            raise InputError(
+                f"pair ({state[row]}, {action[row]}) is given twice; every pair at most once"
+            )
+        matrix, cost = matrix[order], cost[order]
+    return _Pairs(state, action, matrix, int(action.max()) + 1, False), cost
+
+
+def _increasing(state: Integers, action: Integers) -> bool:
+    """Whether the pairs are sorted and none is given twice."""
+    same = state[1:] == state[:-1]
+    return bool(((state[1:] > state[:-1]) | (same & (action[1:] > action[:-1]))).all())
 
 
 def _pair_costs(blocks: Sequence[Matrix], name: str, values: Any) -> Floats:
@@ -232,14 +247,14 @@ def _matrices(values: Any, name: str) -> list[Matrix]:
     return [as_matrix(value, f"{name}[{a}]") for a, value in enumerate(values)]
 
 
-def _indices(value: ArrayLike, length: int, name: str) -> Longs:
+def _indices(value: ArrayLike, length: int, name: str) -> Integers:
     array = np.asarray(value)
     if array.shape != (length,) or array.dtype.kind not in "iu":
         raise InputError(f"{name} must be {length} integers, one per row of P")
-    if (array < 0).any():
+    if array.min(initial=0) < 0:
         row = int(np.argmax(array < 0))
         raise InputError(f"{name}[{row}] is {array[row]}; indices start at 0")
-    return array.astype(np.int64)
+    return array if array.dtype in (np.int32, np.int64) else array.astype(np.int64)
 
 
 def _check_costs(pairs: _Pairs, cost: Floats, name: str, sense: int) -> None:
@@ -256,39 +271,45 @@ def _check_costs(pairs: _Pairs, cost: Floats, name: str, sense: int) -> None:
 def _checked(pairs: _Pairs, normalise: bool) -> Matrix:
     """Check the probabilities and return them without explicit zeros."""
     matrix = pairs.matrix
-    wrong = ~((matrix.data >= 0) & np.isfinite(matrix.data))
-    if wrong.any():
-        entry = int(np.argmax(wrong))
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise InputError(
-            f"probability {matrix.data[entry]:g} of going to state {matrix.indices[entry]} in "
-            f"{pairs.place(row)}; probabilities must be finite and >= 0"
-        )
-    total = np.asarray(matrix.sum(axis=1), np.float64).ravel()
+    least, largest = matrix.data.min(initial=np.inf), matrix.data.max(initial=0.0)
+    if not (least >= 0 and largest < np.inf):  # nan is neither
+        raise InputError(_wrong_probability(pairs))
+    total = row_sums(matrix)
     if normalise:
-        if (total <= 0).any():
-            raise InputError(f"{pairs.place(int(np.argmax(total <= 0)))} sums to 0")
-        matrix = matrix.copy()
-        matrix.data /= np.repeat(total, np.diff(matrix.indptr))
-    else:
-        wrong = np.abs(total - 1) > ROW_SUM_TOLERANCE
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InputError(
-                f"{pairs.place(row)} sums to {total[row]:.10g}; probabilities must sum to 1 "
-                "(normalise=True divides every row by its sum)"
-            )
-    if (matrix.data == 0).any():
+        if total.min() <= 0:
+            raise InputError(f"{pairs.place(int(np.argmin(total)))} sums to 0")
+        share = np.repeat(total, np.diff(matrix.indptr))
+        matrix = with_data(matrix, np.divide(matrix.data, share, out=share))
+    elif not 1 - ROW_SUM_TOLERANCE <= total.min() <= total.max() <= 1 + ROW_SUM_TOLERANCE:
+        row = int(np.argmax(np.abs(total - 1) > ROW_SUM_TOLERANCE))
+        raise InputError(
+            f"{pairs.place(row)} sums to {total[row]:.10g}; probabilities must sum to 1 "
+            "(normalise=True divides every row by its sum)"
+        )
+    if least == 0:
         matrix = matrix.copy()
         matrix.eliminate_zeros()
     return matrix
 
 
+def _wrong_probability(pairs: _Pairs) -> str:
+    """Name the first entry that is negative or not finite."""
+    matrix = pairs.matrix
+    entry = int(np.argmin((matrix.data >= 0) & np.isfinite(matrix.data)))
+    row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+    return (
+        f"probability {matrix.data[entry]:g} of going to state {matrix.indices[entry]} in "
+        f"{pairs.place(row)}; probabilities must be finite and >= 0"
+    )
+
+
 def _every_state_has_an_action(pairs: _Pairs) -> None:
     n = pairs.matrix.shape[1]
-    without = np.flatnonzero(np.bincount(pairs.state, minlength=n) == 0)
-    if without.size:
-        raise InputError(
-            f"state {without[0]} has no allowed action ({without.size} such state(s)); "
-            "every state needs one"
-        )
+    present = np.count_nonzero(pairs.state[1:] != pairs.state[:-1]) + min(pairs.state.size, 1)
+    if present == n:
+        return
+    without = np.setdiff1d(np.arange(n), pairs.state)
+    raise InputError(
+        f"state {without[0]} has no allowed action ({without.size} such state(s)); "
+        "every state needs one"
+    )
