@@ -284,6 +284,7 @@ class CloudRouting:
             "mean_queue": [_at(k, node_queue(node.servers)) for k, node in enumerate(self.nodes)],
         }
         for k, node in enumerate(self.nodes):
+            measures[f"routing_rate[{k}]"] = ("arrival", f"node {k}")
             measures[f"abandonment_rate[{k}]"] = losses[k]
             measures[f"mean_jobs[{k}]"] = _at(k, _jobs)
             measures[f"mean_queue[{k}]"] = _at(k, node_queue(node.servers))
@@ -293,12 +294,22 @@ class CloudRouting:
     def derived(
         self, cost: tuple[float, float], measures: dict[str, tuple[float, float]]
     ) -> dict[str, Any]:
-        """Bounds of probabilities per job and of the profit rate."""
+        """Bounds of probabilities per job and of the profit rate.
+
+        ``abandonment_probability[k]`` is per job routed to node k; it is left out where there may
+        be none.
+        """
         found = {}
         for kind in ("abandonment", "outsourcing"):
             if f"{kind}_rate" in measures:
                 low, high = measures[f"{kind}_rate"]
                 found[f"{kind}_probability"] = (low / self.arrival_rate, high / self.arrival_rate)
+        for k in range(len(self.nodes)):
+            least, most = measures.get(f"routing_rate[{k}]", (0.0, 0.0))
+            if least > 0.0:
+                low, high = measures[f"abandonment_rate[{k}]"]
+                low, high = max(low, 0.0) / most, max(high, 0.0) / least
+                found[f"abandonment_probability[{k}]"] = (low, high)
         return {**found, "profit_rate": (self.profit_rate - cost[1], self.profit_rate - cost[0])}
 
     # --- policies ---------------------------------------------------------------------------------
@@ -396,6 +407,7 @@ class CloudRouting:
         for k, (node, rate) in enumerate(zip(self._theory, split.rates, strict=True)):
             found, turned_away = _split_measures(k, node, float(rate))
             measures |= found
+            measures[f"routing_rate[{k}]"] = float(rate) - turned_away
             lost += found[f"abandonment_rate[{k}]"]
             blocked += turned_away
         for total in ("mean_jobs", "mean_queue"):

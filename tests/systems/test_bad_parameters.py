@@ -164,6 +164,9 @@ def test_measures_add_up() -> None:
         for k, node in enumerate(system.nodes):
             busy = node.servers * m[f"utilisation[{k}]"]
             assert m[f"mean_jobs[{k}]"] == pytest.approx(m[f"mean_queue[{k}]"] + busy)
+            lost_there, routed = m[f"abandonment_rate[{k}]"], m[f"routing_rate[{k}]"]
+            assert routed == pytest.approx(node.service_rate * busy + lost_there)
+            assert m[f"abandonment_probability[{k}]"] == pytest.approx(lost_there / routed)
         served = sum(
             n.servers * n.service_rate * m[f"utilisation[{k}]"] for k, n in enumerate(system.nodes)
         )
