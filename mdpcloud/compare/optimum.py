@@ -7,38 +7,24 @@ possible cost is a lower bound. The box grows until both agree.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mdpcloud.engine import compile_model
 from mdpcloud.errors import SolveError
 from mdpcloud.model.model import Model
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve import Solution, solve
-from mdpcloud.solve.limits import Goal
+from mdpcloud.solve.boxes import REASONS, Budget, growth_of, states_of
+from mdpcloud.solve.truncation import BRACKET_GROWTH, bracketed
 from mdpcloud.systems.base import Truncated
 
 __all__ = ["Optimum", "Settings", "find_optimum"]
 
 SMALL = 60_000  # states up to which an exact box is solved as it is
-LARGEST = 5_000_000  # states beyond which the box no longer grows
-GROWTH = 1.6
-SHARE = 0.3  # of the tolerance, for each of the two solves of a bracket
-REASONS = {
-    "time": "time limit",
-    "iterations": "iteration limit",
-    "interrupted": "interrupted",
-    "precision": "finer than float64 can certify",
-    "stalled": "the bounds stopped closing",
-    "too_many_states": f"the next box has more than {LARGEST} states",
-}
-LEAST_SHARE = 0.1  # of the time limit, for every solve: what is quick is not left out
-FINEST = 3.0  # times the finest width of one solve: that of a bracket
 
 
 @dataclass(frozen=True)
@@ -58,11 +44,8 @@ class Settings:
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until the limit, a tenth of it where it is near or past; None without one."""
-        if self.time_limit is None:
-            return None
-        left = self.time_limit - (time.perf_counter() - self.started)
-        return max(left, LEAST_SHARE * self.time_limit)
+        """Seconds until the limit, see `mdpcloud.solve.boxes.Budget`."""
+        return Budget(self.time_limit, self.started).left
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for results."""
@@ -75,13 +58,12 @@ class Settings:
             "time_limit": self.time_limit,
         }
 
-    def solve(self, model: Model, start: Any = None, share: float = 1.0) -> Solution:
-        """Solve a model to a share of the tolerance; a partial result is returned, not raised."""
+    def solve(self, model: Model) -> Solution:
+        """Solve a model; a partial result is returned, not raised."""
         return solve(
             model,
             solver=self.solver,
-            tolerance=share * self.tolerance,
-            start=start,
+            tolerance=self.tolerance,
             time_limit=self.time_left,
             threads=self.threads,
             progress=self.progress,
@@ -145,7 +127,7 @@ def find_optimum(system: Any, settings: Settings) -> Optimum:
         inside = all(e is not None and cap >= e for cap, e in zip(caps, exact, strict=True))
         return _on_box(system, settings, caps, "exact" if inside else "restricted")
     finite = tuple(cap for cap in exact if cap is not None)
-    if len(finite) == len(exact) and _states(finite) <= SMALL:
+    if len(finite) == len(exact) and states_of(finite) <= SMALL:
         return _on_box(system, settings, finite, "exact")
     return _bracketed(system, settings, exact)
 
@@ -156,15 +138,11 @@ def box_of(model: Model) -> tuple[int, ...]:
 
 
 def _on_box(system: Any, settings: Settings, caps: tuple[int, ...] | None, kind: str) -> Optimum:
-    return _single(system, settings.solve(model_of(system, caps)), caps, kind)
-
-
-def _single(system: Any, solution: Solution, caps: tuple[int, ...] | None, kind: str) -> Optimum:
-    lower, upper = (float(np.min(solution.bounds[0])), float(np.max(solution.bounds[1])))
+    solution = settings.solve(model_of(system, caps))
     return Optimum(
         cost=solution.gain,
-        lower=lower,
-        upper=upper,
+        lower=float(np.min(solution.bounds[0])),
+        upper=float(np.max(solution.bounds[1])),
         status=solution.status.name.lower(),
         kind=kind,
         error=0.0 if kind == "exact" else None,
@@ -176,82 +154,34 @@ def _single(system: Any, solution: Solution, caps: tuple[int, ...] | None, kind:
 
 
 def _bracketed(system: Truncated, settings: Settings, exact: Sequence[int | None]) -> Optimum:
-    caps = tuple(system.start_caps())
-    above: Solution | None = None
-    below: Solution | None = None
-    found: Optimum | None = None
-    while True:
-        above = settings.solve(system.model(caps), _extended(above, caps), SHARE)
-        if tuple(exact) == caps:
-            return _single(system, above, caps, "exact")
-        below = settings.solve(system.model(caps, "lower"), _extended(below or above, caps), SHARE)
-        found = _tighter(found, _between(system, below, above, caps))
-        if found.upper - found.lower <= _wanted(settings, found):
-            return found
-        grown = _grown(caps, exact)
-        stopped = next((s for s in (above, below) if not s.converged), None)
-        if stopped is not None or _states(grown) > LARGEST:
-            return _unfinished(found, stopped)
-        caps = grown
-
-
-def _wanted(settings: Settings, found: Optimum) -> float:
-    """The width of the bracket to reach; its two solves may each end at their finest width."""
-    scale = FINEST * compile_model(found.model).cost_scale
-    return Goal(settings.tolerance, scale).width(found.lower, found.upper)
-
-
-def _between(system: Any, below: Solution, above: Solution, caps: tuple[int, ...]) -> Optimum:
-    lower, upper = float(below.bounds[0]), float(above.bounds[1])
+    """The optimum between boxes that grow, but never beyond the exact one."""
+    grown = growth_of(BRACKET_GROWTH)
+    found = bracketed(
+        lambda caps: None if caps == tuple(exact) else system.model(caps, "lower"),
+        system.model,
+        system.start_caps(),
+        grow=lambda caps: [
+            cap if e is None else min(cap, e) for cap, e in zip(grown(caps), exact, strict=True)
+        ],
+        tolerance=settings.tolerance,
+        time_limit=settings.time_left,
+        solver=settings.solver,
+        threads=settings.threads,
+        progress=settings.progress,
+        strict=False,
+    )
     return Optimum(
-        cost=0.5 * (lower + upper),
-        lower=lower,
-        upper=upper,
-        status="converged",
-        kind="bracketed",
-        error=max(0.0, upper - lower),
-        states=above.values.size,
-        caps=caps,
-        policy=above.policy,
+        cost=found.cost,
+        lower=found.bounds[0],
+        upper=found.bounds[1],
+        status=found.status,
+        kind=found.kind,
+        error=found.error,
+        states=found.states,
+        caps=found.caps,
+        policy=found.policy,
         system=system,
     )
-
-
-def _tighter(before: Optimum | None, now: Optimum) -> Optimum:
-    """The policy of the smaller upper bound, with the best of both bounds."""
-    if before is None:
-        return now
-    lower, best = max(before.lower, now.lower), min(now, before, key=lambda o: o.upper)
-    return replace(
-        best,
-        cost=0.5 * (lower + best.upper),
-        lower=lower,
-        error=max(0.0, best.upper - lower),
-    )
-
-
-def _unfinished(found: Optimum, stopped: Solution | None) -> Optimum:
-    return replace(
-        found, status="too_many_states" if stopped is None else stopped.status.name.lower()
-    )
-
-
-def _grown(caps: tuple[int, ...], exact: Sequence[int | None]) -> tuple[int, ...]:
-    grown = [math.ceil(GROWTH * cap) + 2 for cap in caps]
-    return tuple(c if e is None else min(c, e) for c, e in zip(grown, exact, strict=True))
-
-
-def _states(caps: Sequence[int]) -> int:
-    return math.prod(cap + 1 for cap in caps)
-
-
-def _extended(solution: Solution | None, caps: tuple[int, ...]) -> Any:
-    """Relative values of a smaller box, continued at their edges."""
-    if solution is None:
-        return None
-    values = solution.values.reshape(solution.policy.shape)
-    pad = [(0, cap + 1 - n) for cap, n in zip(caps, values.shape, strict=True)]
-    return np.pad(values, pad, mode="edge").ravel()
 
 
 def check(optimum: Optimum, partial: Any) -> None:

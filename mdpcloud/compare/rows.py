@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.solve import Evaluation, Status, evaluate
+from mdpcloud.solve.boxes import on_growing_boxes, states_of
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
 __all__ = ["Row", "choose_policies", "evaluate_row"]
@@ -112,7 +113,7 @@ def _evaluated(system: Any, heuristic: Heuristic, settings: Settings) -> Row:
     if heuristic.cost is not None:
         return _closed_form(system, heuristic)
     if callable(rule) and isinstance(system, Truncated):
-        if heuristic.caps is None or _states(heuristic.caps) > LARGEST:
+        if heuristic.caps is None or states_of(heuristic.caps) > LARGEST:
             return _growing(system, heuristic, settings)
         caps = heuristic.caps
     elif isinstance(rule, Policy) and isinstance(system, Truncated):
@@ -186,11 +187,39 @@ def _from_bounds(
     )
 
 
-def _states(caps: Sequence[int]) -> int:
-    return math.prod(cap + 1 for cap in caps)
-
-
 # --- rules without a known box --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimate:
+    """A rule on a box.
+
+    Attributes
+    ----------
+    caps : tuple of int
+    below : Evaluation
+        At the least costs of what would leave the box.
+    leaves : list of bool
+        Along which axes the rule would leave the box.
+    hull : mapping
+        Bounds at the least and the largest costs.
+    bounds : mapping
+        The hull, widened by its change since the box before.
+    first : bool
+        Whether there was no box before.
+    """
+
+    caps: tuple[int, ...]
+    below: Evaluation
+    leaves: list[bool]
+    hull: dict[str, Bounds]
+    bounds: dict[str, Bounds]
+    first: bool
+
+    @property
+    def states(self) -> int:
+        """Number of states of the box."""
+        return self.below.values.size
 
 
 def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row:
@@ -199,21 +228,39 @@ def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row
     Where the rule would leave the box, the job is paid for at its least possible cost, and at its
     largest, instead. The error is estimated by the difference and by the change from box to box.
     """
-    caps = tuple(settings.caps or system.start_caps())
-    before: dict[str, Bounds] | None = None
-    while True:
-        below, leaves = _stopped(system, caps, "lower", heuristic, settings)
-        if not any(leaves):
-            return _row(system, below, heuristic, settings)
-        above = _dearest(system, caps, heuristic, settings) or below
-        now = _hull(_bounds(below), _bounds(above))
-        bounds = now if before is None else _widened(now, before)
-        grown = _grown(system, caps, leaves)
-        stopped = _stop(below, above, _states(grown), before is None)
-        known = before is not None and _is_negligible(bounds[COST], _bounds(below)[COST])
-        if stopped is not None or known:
-            return _estimated(system, heuristic, bounds, below.values.size, stopped or "estimated")
-        before, caps = now, grown
+    found, status = on_growing_boxes(
+        partial(_attempt, system, heuristic, settings),
+        tuple(settings.caps or system.start_caps()),
+        lambda caps, now: _grown(system, caps, now.leaves),
+        LARGEST_ESTIMATE,
+    )
+    if status == "exact":
+        return _row(system, found.below, heuristic, settings)
+    if status == "too_many_states" and not found.first:
+        status = "estimated"
+    return _estimated(system, heuristic, found.bounds, found.states, status)
+
+
+def _attempt(
+    system: Truncated,
+    heuristic: Heuristic,
+    settings: Settings,
+    caps: tuple[int, ...],
+    before: _Estimate | None,
+) -> tuple[_Estimate, str | None]:
+    """The rule on one box, and the status with which the doubling ends there, or None."""
+    below, leaves = _stopped(system, caps, "lower", heuristic, settings)
+    if not any(leaves):
+        return _Estimate(caps, below, leaves, {}, {}, before is None), "exact"
+    above = _dearest(system, caps, heuristic, settings) or below
+    hull = _hull(_bounds(below), _bounds(above))
+    bounds = hull if before is None else _widened(hull, before.hull)
+    found = _Estimate(caps, below, leaves, hull, bounds, before is None)
+    for evaluation in (below, above):
+        if evaluation.status in UNFINISHED:
+            return found, evaluation.status.name.lower()
+    known = before is not None and _is_negligible(bounds[COST], _bounds(below)[COST])
+    return found, "estimated" if known else None
 
 
 def _stopped(
@@ -279,16 +326,6 @@ def _is_negligible(bounds: Bounds, certified: Bounds) -> bool:
     """Whether the error is small beside the cost, or beside the width of the evaluation itself."""
     width, own = bounds[1] - bounds[0], certified[1] - certified[0]
     return width <= max(NEGLIGIBLE * min(map(abs, bounds)), 4.0 * own)
-
-
-def _stop(below: Evaluation, above: Evaluation, states: int, first: bool) -> str | None:
-    """The status with which the doubling stops before a box of so many states, or None."""
-    for found in (below, above):
-        if found.status in UNFINISHED:
-            return found.status.name.lower()
-    if states <= LARGEST_ESTIMATE:
-        return None
-    return "too_many_states" if first else "estimated"
 
 
 def _estimated(
