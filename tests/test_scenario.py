@@ -306,8 +306,8 @@ def test_every_mistake_is_reported_at_once_with_its_place_and_what_is_allowed(fo
         "did you mean 'begin_service'?",
         "solve.tolerance must be a finite number > 0 and < 1, not 0",
         "solve.criterion.discount_rte is not known; did you mean 'discount_rate'?",
-        "solve.solver must be 'value_iteration' or 'policy_iteration', or left out, "
-        "not 'policy_iter'; did you mean 'policy_iteration'?",
+        "solve.solver must be 'value_iteration' or 'policy_iteration' or 'linear_programming', or "
+        "left out, not 'policy_iter'; did you mean 'policy_iteration'?",
         "solve.caps must be a list of at least 1, each an integer >= 0, or left out, not []",
         "compare.policies[0] must be a text, not 1",
         "compare.ties must be 'first' or 'last' or 'fastest' or 'slowest', not 'frst'; "

@@ -96,14 +96,15 @@ def solve(
     save: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Save the solution (npz) for load_solution.")
     ] = None,
+    json: Json = None,
     tolerance: Tolerance = None,
     threads: Threads = None,
 ) -> None:
-    """The certified optimum alone."""
+    """The certified optimum alone, within the constraints that the file may set."""
     from mdpcloud.cli import work
 
     with exit_codes():
-        work.solve(work.scenario_of(file, tolerance, threads), save)
+        work.solve(work.scenario_of(file, tolerance, threads), save, json)
 
 
 @app.command()

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import typer
 
-from mdpcloud.cli.numbers import interval, percent, with_error
-from mdpcloud.scenario import Scenario
+from mdpcloud.cli.numbers import percent, with_error
 
-__all__ = ["ends", "print_comparison", "print_evaluations", "print_solution", "status_of"]
+__all__ = ["ends", "print_comparison", "print_evaluations", "print_table", "status_of"]
 
 _TRUNCATION = {
     "exact": ", the optimum never leaves this box",
@@ -38,7 +37,7 @@ def print_comparison(record: Mapping[str, Any]) -> None:
     _print_heading(record)
     typer.echo(f"{record['states']} states{_cut(record)}")
     typer.echo(f"costs in {_unit(record)}\n")
-    _print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
+    print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
     _print_notes(record)
 
 
@@ -51,16 +50,8 @@ def print_evaluations(record: Mapping[str, Any]) -> None:
             lines.append(("", measure, *with_error((lower + upper) / 2, lower, upper)))
     _print_heading(record)
     typer.echo(f"costs in {_unit(record)}\n")
-    _print_table(lines, right={"value"})
+    print_table(lines, right={"value"})
     _print_notes(record)
-
-
-def print_solution(scenario: Scenario, solution: Any) -> None:
-    """Print the optimum, its bounds, and how it was found."""
-    typer.echo(f"{scenario.name} ({scenario.system_name})")
-    typer.echo(f"least {_what(scenario)}: {interval(*ends(solution.bounds))}")
-    typer.echo(status_of(solution))
-    typer.echo(f"{solution.solver}: {solution.iterations} iterations, {solution.elapsed:.2f} s")
 
 
 def ends(bounds: tuple[Any, Any]) -> tuple[float, float]:
@@ -72,12 +63,6 @@ def ends(bounds: tuple[Any, Any]) -> tuple[float, float]:
 def status_of(result: Any) -> str:
     """How a solution or evaluation ended, in words."""
     return str(getattr(result.status, "value", result.status))
-
-
-def _what(scenario: Scenario) -> str:
-    if scenario.solve.criterion == "average_cost":
-        return f"cost, {scenario.cost_unit} per {scenario.time_unit}"
-    return f"discounted cost over all initial states, {scenario.cost_unit}"
 
 
 def _print_heading(record: Mapping[str, Any]) -> None:
@@ -95,7 +80,7 @@ def _cut(record: Mapping[str, Any]) -> str:
     return "" if finite else _TRUNCATION.get(kind, f", {kind}")
 
 
-def _print_table(
+def print_table(
     lines: Sequence[Sequence[str]], right: Iterable[str], bold: int | None = None
 ) -> None:
     """Print lines of cells below a heading, without blanks at their ends."""

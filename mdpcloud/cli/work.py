@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import mdpcloud as mc
-from mdpcloud.cli import tables
+from mdpcloud.cli import solutions, tables
 from mdpcloud.cli.border import say
 from mdpcloud.cli.progress import progress_bar
 from mdpcloud.plugins import did_you_mean
@@ -163,15 +163,17 @@ def _heading(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def solve(scenario: Scenario, save: Path | None) -> None:
-    """Solve, print the optimum, save the solution."""
+def solve(scenario: Scenario, save: Path | None, json_file: Path | None) -> None:
+    """Solve, print and write the optimum, save the solution."""
     _check_place("--save", save)
+    _check_place("--json", json_file)
     _announce_compilation()
     with _mistakes_of(scenario):
         model = scenario.system.model(caps=scenario.solve.caps)
         with progress_bar(scenario.solve.tolerance) as progress:
             solution = mc.solve(model, progress=progress, **scenario.solve.for_solve())
-    tables.print_solution(scenario, solution)
+    solutions.print_solution(scenario, solution)
+    _write({**_heading(scenario), **solutions.record_of(scenario, solution)}, json_file)
     if save is not None:
         solution.save(save)
         say(f"solution: {save}")

@@ -7,6 +7,8 @@ a mistake and the annotation that is declared there.
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 import types
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -18,6 +20,7 @@ from mdpcloud.systems.parameters import describe, hints, wrong_value
 __all__ = ["Mistake", "in_words"]
 
 Mistake = tuple[str, str]  # place, and message
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # of TOML; others are quoted
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")  # pydantic's words for unknown keys
 
 
@@ -78,6 +81,8 @@ def _mistake(error: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, s
         return place, f"{place} is missing; it must be {describe(hint)}", False
     if kind == "value_error":
         return place, f"{place}: {_without_class(error['ctx']['error'])}", False
+    if kind == "dict_type":
+        return place, f"{place} must be a table, not {value!r}", False
     if kind == "dataclass_type" and not _is_choice(hint):
         return place, f"{place} must be a table of {', '.join(_fields(hint))}, not {value!r}", False
     return place, wrong_value(value, hint, place), isinstance(value, dict)
@@ -97,6 +102,8 @@ def _walk(loc: Sequence[str | int], known: Mapping[str, Any]) -> tuple[str, Any,
     for position, step in enumerate(loc):
         if isinstance(step, int):
             place, hint = f"{place}[{step}]", _item(hint, step)
+        elif get_origin(_plain(hint)) is Mapping:
+            place, siblings, hint = f"{place}.{_key(step)}", [], get_args(_plain(hint))[1]
         elif _is_choice(hint):
             if position + 1 < len(loc):
                 hint = next((one for one in _options(_plain(hint)) if _name(one) == step), hint)
@@ -105,6 +112,11 @@ def _walk(loc: Sequence[str | int], known: Mapping[str, Any]) -> tuple[str, Any,
             siblings, hint = list(fields), fields.get(step)
         fields = _fields(hint)
     return place, hint, siblings
+
+
+def _key(name: str) -> str:
+    """A key as TOML spells it."""
+    return name if BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _plain(hint: Any) -> Any:

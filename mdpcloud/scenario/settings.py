@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Lt, MinLen, Unit
 
 from mdpcloud.errors import InputError
+from mdpcloud.model.limit import Limit
 from mdpcloud.systems.parameters import validate
 
 __all__ = ["CompareSettings", "Discount", "Rule", "Scenario", "SolveSettings", "Ties"]
@@ -51,7 +52,8 @@ class SolveSettings:
     criterion : "average_cost" or Discount
         In a file ``"average_cost"``, ``{ discount_rate = 0.1 }`` or ``{ discount_factor = 0.9 }``.
     solver : str, optional
-        By default the solver is chosen by the size of the model.
+        By default the solver is chosen by the size of the model. For average and discounted cost
+        without constraints.
     threads : int
         Number of threads of the sweeps.
     caps : tuple of int, optional
@@ -59,14 +61,19 @@ class SolveSettings:
     time_limit : float, optional
         Time after which to stop with the best bounds so far, in seconds; a comparison shares it
         among its solves, each of which gets at least a tenth.
+    constraints : mapping of str to float or Limit, optional
+        The table ``[solve.constraints]``: name of a measure of the model, or ``"a / b"`` for the
+        ratio of two, to what its long-run average is at most; or ``{ at_least = 0.5 }``. Solved
+        only, not compared.
     """
 
     tolerance: Annotated[float, Gt(0), Lt(1)] = 1e-8
     criterion: Literal["average_cost"] | Discount = "average_cost"
-    solver: Literal["value_iteration", "policy_iteration"] | None = None
+    solver: Literal["value_iteration", "policy_iteration", "linear_programming"] | None = None
     threads: Annotated[int, Ge(1)] = 1
     caps: Annotated[tuple[Annotated[int, Ge(0)], ...], MinLen(1)] | None = None
     time_limit: Annotated[float, Gt(0), Unit("second")] | None = None
+    constraints: Mapping[str, float | Limit] | None = None
 
     def __post_init__(self) -> None:
         validate(self)
@@ -79,6 +86,7 @@ class SolveSettings:
             "tolerance": self.tolerance,
             "time_limit": self.time_limit,
             "threads": self.threads,
+            **({"constraints": dict(self.constraints)} if self.constraints else {}),
         }
 
     def for_compare(self) -> dict[str, Any]:
@@ -86,6 +94,11 @@ class SolveSettings:
         if self.criterion != "average_cost":
             raise InputError(
                 "policies are compared by their 'average_cost' only; for other criteria use solve"
+            )
+        if self.constraints:
+            raise InputError(
+                "policies are compared by their cost alone, without solve.constraints; solve finds "
+                "what is best within them"
             )
         given = {"caps": self.caps, "time_limit": self.time_limit, "solver": self._solver()}
         known = {name: value for name, value in given.items() if value is not None}
@@ -103,10 +116,12 @@ class SolveSettings:
     def _solver(self) -> Any:
         if self.solver is None:
             return None
+        from mdpcloud.solve.linear_programming import LinearProgramming
         from mdpcloud.solve.policy_iteration import PolicyIteration
         from mdpcloud.solve.value_iteration import ValueIteration
 
-        return PolicyIteration() if self.solver == "policy_iteration" else ValueIteration()
+        known = (LinearProgramming, PolicyIteration, ValueIteration)
+        return next(solver() for solver in known if solver.name == self.solver)
 
 
 @dataclass(frozen=True)

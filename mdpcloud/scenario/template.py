@@ -37,10 +37,14 @@ _TAIL = """
 [solve]
 tolerance = 1e-8              # largest difference of the certified bounds, relative to the optimum
 # criterion = "average_cost"  # or {{ discount_rate = 0.1 }}, 1/minute (solve only)
-# solver = "policy_iteration" # or "value_iteration"; by default chosen by the size of the model
+# solver = "policy_iteration" # or "value_iteration", "linear_programming"; by default by size
 # threads = 1
 # time_limit = 60.0           # seconds; then it stops with the bounds so far
 # caps = {caps:20} # {meaning}; by default the system chooses
+
+# [solve.constraints]         # solve only: limits of long-run averages of the model's measures
+# "abandonment_rate[0] / routing_rate[0]" = 0.02   # at most; of one measure, or the ratio of two
+# "mean_jobs" = {{ at_least = 0.1 }}
 
 [compare]
 # Your own rule, a function of the state in a file beside this one: "my_rules.py:my_rule"; where

@@ -42,8 +42,8 @@ class Infeasibility:
         the limit is 0.
     alone : mapping of str to (lower, upper)
         Per constraint certified bounds of the best value that the measure has under any policy: the
-        least one for "at most", the largest for "at least". For a ratio N / D <= b it is the least
-        value of N - b D, which must be <= 0.
+        least one for "at most", the largest for "at least". A ratio N / D <= b appears as
+        N - b D <= 0.
     """
 
     conflict: tuple[str, ...]
@@ -81,7 +81,7 @@ def report_of(
             lower,
             max(lower, _reached(problem, constraints, units, elastic.law, elastic.weight)),
         ),
-        alone={c.label: _best(problem, c, monitor) for c in constraints},
+        alone={c.linear: _best(problem, c, monitor) for c in constraints},
     )
 
 

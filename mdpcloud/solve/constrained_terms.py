@@ -74,12 +74,13 @@ class Constraint:
         return f"{self.name} {'<=' if self.sense > 0 else '>='} {self.bound:g}"
 
     @property
-    def form(self) -> str:
-        """What its linear form is the average of, in a message."""
+    def linear(self) -> str:
+        """The constraint in a message, a ratio multiplied out."""
         if self.denominator is None:
-            return self.name
-        top, bottom = (part.strip() for part in self.name.split("/", 1))
-        return f"{top} - {self.bound:g} * {bottom}"
+            return self.label
+        top, bottom = self.name.split("/", 1)
+        sign = "<=" if self.sense > 0 else ">="
+        return f"{top.strip()} - {self.bound:g} * {bottom.strip()} {sign} 0"
 
 
 def constraints_of(model: Any, problem: Any, wanted: Mapping[str, Any]) -> list[Constraint]:
