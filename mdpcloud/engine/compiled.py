@@ -19,6 +19,7 @@ from mdpcloud.engine.memory import check_memory
 from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
 from mdpcloud.engine.program import NONE, Program, ProgramBuilder
 from mdpcloud.engine.rows import Matrix, Rows, RowsProblem
+from mdpcloud.engine.scales import cost_scale, rate_bound
 from mdpcloud.engine.terms import Grid, Term, choose_terms, evaluate_field, evaluate_terms
 from mdpcloud.engine.threads import in_parallel
 from mdpcloud.engine.vector_kernels import FAR
@@ -31,7 +32,6 @@ __all__ = ["CompiledProblem", "Form", "compile_events"]
 Form = Literal["lattice", "indexed"]
 Array = NDArray[Any]
 LEAST_FILL = 0.4  # part of its box that a region must fill for the lattice form to be faster
-SAFETY = 1.05  # over the largest total rate: above 1, or periodic chains never settle
 LOST = 1e200  # a right-hand side beyond this has met the value of a forbidden action
 NO_CHOICE = np.zeros((0, 0), dtype=np.int8)
 
@@ -153,12 +153,8 @@ class CompiledProblem:
 
     def greedy(self, h: Floats, margin: float) -> Choice:
         """Per term and state the first action within ``margin`` of the best; see the protocol."""
-        dtype = choice_dtype(self.terms)
-        cells = np.full((self.multi.size, self.layout.cells), -1, dtype=dtype)
-        kernels.greedy(h, self.program, self.layout.targets, cells, float(margin))
-        choice = np.where(self._active, 0, -1).astype(dtype)
-        for row, term in enumerate(self.multi):
-            choice[term] = self.layout.unpack(cells[row])
+        choice = np.full((len(self.terms), self.n), -1, dtype=choice_dtype(self.terms))
+        kernels.greedy(h, self.program, self.layout.targets, choice, float(margin))
         return choice
 
     def under(self, choice: Choice) -> CompiledProblem:
@@ -254,20 +250,11 @@ class CompiledProblem:
         rows = [self.layout.pack(choice[term], -1, dtype) for term in self.multi]
         return np.array(rows, dtype=dtype).reshape(len(rows), self.layout.cells)
 
-    @cached_property
-    def _place(self) -> tuple[Array, Array, Array]:
-        """Cell, block and place in the block of every state."""
-        cells = np.flatnonzero(self.layout.rank_of_cell() >= 0)
-        block = np.searchsorted(self.program.base, cells, side="right") - 1
-        return cells, block, cells - self.program.base[block]
-
     def field_values(self, number: int) -> Floats:
         """A field of the program, as one number per state."""
-        _, block, place = self._place
-        start = self.program.start[number, block]
-        return np.asarray(
-            self.program.data[start + place if self.program.vector[number] else start]
-        )
+        values = np.empty(self.n)
+        kernels.spread(self.program, number, values)
+        return values
 
     @cached_property
     def _active(self) -> Array:
@@ -276,11 +263,10 @@ class CompiledProblem:
 
     def target_states(self, move: int) -> Array:
         """State number of the target of a move in every state, -1 where it leaves the space."""
-        cells, _, _ = self._place
-        there = cells + self.program.offset[move]
+        rank = self.layout.rank_of_cell()
         if len(self.layout.targets):
-            there = self.layout.targets[move]
-        return np.asarray(self.layout.rank_of_cell()[there])
+            return np.asarray(rank[self.layout.targets[move]])
+        return np.asarray(rank[np.flatnonzero(rank >= 0) + self.program.offset[move]])
 
     def rows(self) -> Rows:
         """Explicit rows: one per state, term and allowed action with a positive rate."""
@@ -351,8 +337,8 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
         layout,
         builder.build(),
         infos,
-        rate_bound=_rate_bound(terms, masks, grid),
-        cost_scale=_cost_scale(costs, terms, masks, grid),
+        rate_bound=rate_bound(terms, masks, grid),
+        cost_scale=cost_scale(costs, terms, masks, grid),
         threads=threads,
     )
 
@@ -360,37 +346,7 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
 def _is_decision(term: Term, masks: list[Array], grid: Grid) -> bool:
     if len(masks) == 1:
         return False
-    several: Array = np.zeros(())
-    for mask in masks:
-        several = several + mask
-    return grid.first((several > 1) & (term.rate > 0)) is not None
-
-
-def _largest(total: Array, grid: Grid) -> float:
-    if grid.inside is None or total.ndim == 0:
-        return float(total.max())
-    return float(np.broadcast_to(total, grid.shape)[grid.inside].max())
-
-
-def _rate_bound(terms: list[Term], masks: list[list[Array]], grid: Grid) -> float:
-    total: Array = np.zeros(())
-    for term, allowed in zip(terms, masks, strict=True):
-        most: Array = np.zeros(())
-        for choice, mask in zip(term.choices, allowed, strict=True):
-            weight = sum((move.weight for move in choice.moves), np.zeros(()))
-            most = np.maximum(most, weight if mask.all() else np.where(mask, weight, 0.0))
-        total = total + term.rate * most
-    return SAFETY * _largest(total, grid) or 1.0
-
-
-def _cost_scale(
-    costs: list[Array], terms: list[Term], masks: list[list[Array]], grid: Grid
-) -> float:
-    total: Array = np.abs(sum(costs, np.zeros(())))
-    for term, allowed in zip(terms, masks, strict=True):
-        most: Array = np.zeros(())
-        for choice, mask in zip(term.choices, allowed, strict=True):
-            if np.any(choice.cost):
-                most = np.maximum(most, np.where(mask, np.abs(choice.cost), 0.0))
-        total = total + term.rate * most
-    return _largest(np.asarray(total), grid)
+    one, several = masks[0], np.array(False)
+    for mask in masks[1:]:
+        one, several = one | mask, several | (one & mask)
+    return grid.first(several & (term.rate > 0)) is not None

@@ -139,23 +139,35 @@ def certify(h, p, targets, choice, discount):
 
 @kernel()
 def greedy(h, p, targets, choice, margin):
-    """Write into choice (multi-action terms, cells) the first action within margin of the best.
+    """Write into choice (terms, states) the first action within margin of the best.
 
-    The margin is cost/time: of rate times action value.
-
-    Where the term's rate is 0 the entry stays as it is.
+    The margin is cost/time: of rate times action value. Where the term's rate is 0 the entry stays
+    as it is.
     """
     values = np.empty(p.action_cost.size)
+    state = 0
     for b in range(p.size.size):
         for i in range(p.size[b]):
             if p.inside[p.mask[b] + i]:
                 for e in range(p.term_rate.size):
-                    row = p.term_choice[e]
                     rate = _entry(p, p.term_rate[e], b, i)
-                    if row != NONE and rate > 0.0:
-                        choice[row, p.base[b] + i] = _first_best(
-                            h, p, targets, e, b, i, margin / rate, values
-                        )
+                    if rate > 0.0 and p.term_choice[e] == NONE:
+                        choice[e, state] = 0
+                    elif rate > 0.0:
+                        best = _first_best(h, p, targets, e, b, i, margin / rate, values)
+                        choice[e, state] = best
+                state += 1
+
+
+@kernel()
+def spread(p, f, out):
+    """Write a field into out, one number per state."""
+    state = 0
+    for b in range(p.size.size):
+        for i in range(p.size[b]):
+            if p.inside[p.mask[b] + i]:
+                out[state] = _entry(p, f, b, i)
+                state += 1
 
 
 @kernel()

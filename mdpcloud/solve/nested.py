@@ -17,7 +17,7 @@ from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
-from mdpcloud.solve.limits import Goal, Monitor, Status
+from mdpcloud.solve.limits import Goal, Monitor
 from mdpcloud.solve.value_iteration import ValueIteration
 
 __all__ = ["continued", "smaller_box", "start_values"]
@@ -49,14 +49,12 @@ def start_values(
     try:
         problem: Any = compile_model(smaller, form="lattice", threads=threads)
         start = problem.pack(np.zeros(problem.n) if values is None else values)
-        outcome = ValueIteration(most=SWEEPS).run(
+        found = ValueIteration(most=SWEEPS).values(
             problem, goal, Monitor(time_limit=time_limit), start
         )
     except Exception:  # an event leaves the smaller box, or a function takes the full one only
         return None
-    if outcome.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return continued(problem.unpack(outcome.h).reshape(problem.shape), model.space.shape).ravel()
+    return continued(problem.unpack(found).reshape(problem.shape), model.space.shape).ravel()
 
 
 def smaller_box(model: Any) -> Model | None:

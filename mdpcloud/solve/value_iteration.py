@@ -3,19 +3,24 @@
     h <- h + (v - s) / Lambda,   v = c + sum_e r_e min_a [...] - alpha h,   s = (min v + max v) / 2
 
 Each sweep brackets the optimum (see `mdpcloud.solve.certificate`). Lambda is 1.05 times the largest
-total rate (plus alpha), which makes periodic chains aperiodic. It stops when the certified bounds
-meet the goal, or when they no longer close.
+total rate (plus alpha), which makes periodic chains aperiodic. Where the bracket closes slowly, the
+values are extrapolated after every few sweeps (`mdpcloud.solve.extrapolation`); a step after which
+the bracket is wider is taken back, and the next one comes after twice as many sweeps. So a sweep
+can be wasted, but never the bracket. It stops when the certified bounds meet the goal, or when they
+no longer close.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
-from mdpcloud.solve.certificate import certify
+from mdpcloud.solve.certificate import Certificate, certify
+from mdpcloud.solve.extrapolation import Extrapolation
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 
@@ -23,6 +28,11 @@ __all__ = ["Sweeper", "ValueIteration"]
 
 CALL = 4e6  # state updates per call of the kernel: some hundredth of a second
 PROGRESS = 0.99  # a bracket that shrinks to this part of its best counts as closing
+PERIOD = 10  # sweeps between extrapolations
+FIRST = 50  # sweeps before the first one: those of a start that only needs smoothing
+SLOW = 0.8  # part left of the bracket after a period that calls for extrapolations
+WORSE = 1.25  # times the bracket before: a step that is taken back
+LARGEST = 2e6  # states up to which there is memory for them
 
 
 @dataclass(frozen=True)
@@ -35,39 +45,52 @@ class ValueIteration:
         Sweeps without 1 % of progress after which it gives up.
     most : int, optional
         Sweeps after which it gives up in any case, leaving the rest to another solver.
+    depth : int
+        Differences that an extrapolation uses; 0 for plain sweeps.
     """
 
     stall: int = 20_000
     most: int | None = None
+    depth: int = 5
     name = "value_iteration"
 
     def run(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Outcome:
         """Solve from a work array of relative values."""
         sweeper = Sweeper(problem, goal, monitor, start)
+        certificate = None
         try:
-            status = self._close(sweeper)
+            status, certificate = self._close(sweeper)
         except Stopped as stop:
             status = stop.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        certificate = certify(problem, sweeper.h, goal.discount)
-        return Outcome(
-            sweeper.h, certificate, status, status is Status.STALLED and self.spent(sweeper)
-        )
+        if certificate is None:
+            certificate = certify(problem, sweeper.h, goal.discount)
+        handed_over = status is Status.STALLED and self.spent(sweeper)
+        return Outcome(sweeper.h, certificate, status, handed_over)
+
+    def values(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Floats:
+        """Sweep until the plain bounds meet the goal, or as long as they close: a work array."""
+        sweeper = Sweeper(problem, goal, monitor, start)
+        with suppress(Stopped):
+            sweeper.advance(self, 1.0)
+        return sweeper.h
 
     def spent(self, sweeper: Sweeper) -> bool:
         """Whether the sweeps allowed are done."""
         return self.most is not None and sweeper.done >= self.most
 
-    def _close(self, sweeper: Sweeper) -> Status:
-        part: float | None = FIRST_PART
-        while part is not None:
+    def _close(self, sweeper: Sweeper) -> tuple[Status, Certificate]:
+        part = FIRST_PART
+        while True:
             moving = sweeper.advance(self, part)
             certificate = certify(sweeper.problem, sweeper.h, sweeper.goal.discount)
             if not moving or certificate.width <= sweeper.width():
-                return ending(certificate, sweeper.plain, sweeper.width())
-            part = sharpen(certificate, sweeper.plain, sweeper.width(), part)
-        return Status.PRECISION
+                return ending(certificate, sweeper.plain, sweeper.width()), certificate
+            finer = sharpen(certificate, sweeper.plain, sweeper.width(), part)
+            if finer is None:
+                return Status.PRECISION, certificate
+            part = finer
 
 
 class Sweeper:
@@ -117,8 +140,9 @@ class Sweeper:
 
     def advance(self, solver: ValueIteration, part: float) -> bool:
         """Sweep until the plain bounds reach a part of the goal; False when they stop closing."""
-        longest = int(max(1, CALL // self.problem.n))
+        longest = int(max(PERIOD, CALL // self.problem.n))
         best, reached, count, target = np.inf, self.done, 1, 0.0
+        steps = _Steps(self, solver.depth)
         while True:
             self.sweep(count, target)
             target = part * self.width()
@@ -128,4 +152,34 @@ class Sweeper:
                 best, reached = self.plain, self.done
             if solver.spent(self) or self.done - reached >= solver.stall:
                 return False
-            count = min(2 * count, longest)
+            count = min(2 * count, steps.after(count, longest))
+
+
+class _Steps:
+    """When to extrapolate, and whether it paid."""
+
+    def __init__(self, sweeper: Sweeper, depth: int) -> None:
+        self.sweeper, self.depth = sweeper, depth
+        self.period, self.before = PERIOD, np.inf
+        self.extrapolation: Extrapolation | None = None
+
+    def after(self, count: int, longest: int) -> int:
+        """Extrapolate after ``count`` sweeps, or take the last step back; the most sweeps next."""
+        if self.depth == 0 or self.sweeper.problem.n > LARGEST:
+            return longest
+        most = min(self.period, longest)
+        if count >= most:
+            self._step(self.sweeper.h, self.sweeper.plain)
+        return most
+
+    def _step(self, h: Floats, width: float) -> None:
+        if self.extrapolation is None:
+            if width > SLOW * self.before and self.sweeper.done >= FIRST:
+                self.extrapolation = Extrapolation(h, self.sweeper.problem.n, self.depth)
+            self.before = width
+        elif width > WORSE * self.before and self.extrapolation.steps:
+            self.extrapolation.take_back(h)
+            self.period *= 2
+        else:
+            self.extrapolation.step(h)
+            self.before = width
