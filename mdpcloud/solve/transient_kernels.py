@@ -1,0 +1,303 @@
+"""Products v' = v G of a vector with a stochastic matrix, many in a row, on the active states only.
+
+States come in blocks of SIDE. The entries of a block are kept by their *shift* origin - state where
+few shifts occur (lattices): a product is then a handful of dense loops. Other blocks keep rows.
+Vectors have a block of zeros at both ends, so that shifted loops stay inside; states of a
+block that do not exist have rate 0. A block is active where the vector is not zero; the blocks that
+one product can reach from it are listed.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from mdpcloud.engine.jit import kernel
+
+SIDE = 64
+MOST_SHIFTS = 12
+PERIOD = 32  # products between two looks at the distance between neighbouring vectors
+ORDER = {"reassoc", "contract", "nsz"}  # sums in any order; the bounds of the caller allow it
+
+
+@kernel()
+def count_shifts(pointer, origin, count):
+    """Number of shifts per block, -1 where rows are better; the largest number of terms per sum."""
+    n = pointer.size - 1
+    shifts = np.empty(MOST_SHIFTS, np.int64)
+    longest = 0
+    for b in range(count.size):
+        found, entries = 0, 0
+        for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
+            entries += pointer[y + 1] - pointer[y]
+            longest = max(longest, pointer[y + 1] - pointer[y])
+            for j in range(pointer[y], pointer[y + 1]):
+                shift = origin[j] - y
+                s = 0
+                while s < found and shifts[s] != shift:
+                    s += 1
+                if s == found:
+                    if found == MOST_SHIFTS:
+                        found = -1
+                        break
+                    shifts[found] = shift
+                    found += 1
+            if found < 0:
+                break
+        count[b] = found if found * SIDE <= 3 * entries + SIDE else -1
+    return longest
+
+
+@kernel()
+def fill_shifts(pointer, origin, rate, first, shifted, shift, value):
+    """Write the entries of the blocks that are kept by shift."""
+    n = pointer.size - 1
+    for b in range(shifted.size):
+        if not shifted[b]:
+            continue
+        found = first[b]
+        for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
+            for j in range(pointer[y], pointer[y + 1]):
+                s = first[b]
+                while s < found and shift[s] != origin[j] - y:
+                    s += 1
+                if s == found:
+                    shift[s] = origin[j] - y
+                    found += 1
+                value[s * SIDE + y - b * SIDE] += rate[j]
+
+
+@kernel()
+def list_followers(pointer, origin, first, follower):
+    """Blocks that a product reaches from each block, itself included; only counted if no room."""
+    n, blocks = pointer.size - 1, first.size - 1
+    seen = np.full(blocks, -1)
+    place = first[:-1].copy()
+    for b in range(blocks):
+        seen[b] = b
+        if follower.size:
+            follower[place[b]] = b
+        place[b] += 1
+        for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
+            for j in range(pointer[y], pointer[y + 1]):
+                a = origin[j] // SIDE
+                if seen[a] != b:
+                    seen[a] = b
+                    if follower.size:
+                        follower[place[a]] = b
+                    place[a] += 1
+    if not follower.size:
+        for b in range(blocks):
+            first[b + 1] = first[b] + place[b]
+
+
+@kernel(fastmath=ORDER)
+def _shifted_block(b, first, shift, value, stay, v, out):
+    """One block of a product, entries by shift."""
+    target = out[(b + 1) * SIDE : (b + 2) * SIDE]
+    source = v[(b + 1) * SIDE : (b + 2) * SIDE]
+    rate = stay[b * SIDE : (b + 1) * SIDE]
+    for i in range(SIDE):
+        target[i] = rate[i] * source[i]
+    for s in range(first[b], first[b + 1]):
+        begin = (b + 1) * SIDE + shift[s]
+        source = v[begin : begin + SIDE]
+        rate = value[s * SIDE : (s + 1) * SIDE]
+        for i in range(SIDE):
+            target[i] += rate[i] * source[i]
+
+
+@kernel(fastmath=ORDER)
+def _rows_block(b, pointer, origin, rate, stay, v, out):
+    """One block of a product, entries by rows; long rows are summed piece by piece."""
+    n = pointer.size - 1
+    for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
+        total = stay[y] * v[y + SIDE]
+        start, end = pointer[y], pointer[y + 1]
+        while start < end:
+            part = 0.0
+            for j in range(start, min(end, start + SIDE)):
+                part += rate[j] * v[origin[j] + SIDE]
+            total += part
+            start += SIDE
+        out[y + SIDE] = total
+
+
+@kernel(fastmath=ORDER)
+def _add(target, weight, source):
+    for i in range(target.size):
+        target[i] += weight * source[i]
+
+
+@kernel(fastmath=ORDER)
+def _product(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel(fastmath=ORDER)
+def _mass(block):
+    total = 0.0
+    for i in range(block.size):
+        total += block[i]
+    return total
+
+
+@kernel()
+def _peak(block):
+    most = 0.0
+    for i in range(block.size):
+        most = max(most, block[i])
+    return most
+
+
+@kernel(fastmath=ORDER)
+def _distance(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += abs(a[i] - b[i])
+    return total
+
+
+@kernel()
+def _gap(a, b):
+    most = 0.0
+    for i in range(a.size):
+        most = max(most, abs(a[i] - b[i]))
+    return most
+
+
+@kernel()
+def _reach(active, live, first, follower, stamp, k, found):
+    """List the blocks that the product can reach from the first ``live`` active ones."""
+    blocks = first.size - 1
+    if live == blocks:
+        for b in range(blocks):
+            found[b] = b
+        return blocks
+    count = 0
+    for i in range(live):
+        a = active[i]
+        for j in range(first[a], first[a + 1]):
+            b = follower[j]
+            if stamp[b] != k:
+                stamp[b] = k
+                found[count] = b
+                count += 1
+    return count
+
+
+@kernel()
+def _collect(b, v, open_, weight, sums, costs, dots):
+    """Add a block to the sums that are open and to the products with the cost rates."""
+    block = v[(b + 1) * SIDE : (b + 2) * SIDE]
+    for i in range(open_.size):
+        _add(sums[open_[i], b * SIDE : (b + 1) * SIDE], weight[i], block)
+    for m in range(dots.size):
+        dots[m] += _product(costs[m, b * SIDE : (b + 1) * SIDE], block)
+
+
+@kernel()
+def _open_windows(k, start, pointer, weights, number, weight):
+    """Windows that contain k, and their weights there."""
+    count = 0
+    for t in range(start.size):
+        place = k - start[t]
+        if 0 <= place < pointer[t + 1] - pointer[t]:
+            number[count] = t
+            weight[count] = weights[pointer[t] + place]
+            count += 1
+    return count
+
+
+@kernel()
+def run_products(
+    matrix, blocks, v, windows, sums, costs, dots, lost, budget, settle, by_mass, products
+):
+    """Products 0 ... products, each vector v_k added to the sums whose windows contain k.
+
+    Parameters
+    ----------
+    matrix : (pointer, origin, rate, stay)
+        Row y lists what flows into y; stay (blocks * SIDE,).
+    blocks : (shift_first, shifted, shift, value, follower_first, follower)
+    v : array
+        v_0 between two blocks of zeros; overwritten.
+    windows : (start, pointer, weights)
+    sums, costs, dots : (T, blocks * SIDE), (m, blocks * SIDE), (m, products + 1) arrays
+        dots[:, k] = costs v_k.
+    lost : (products + 1,) array
+        What has been set to 0 before v_k, in the norm (sum or maximum).
+    budget, settle : float
+        Limits of lost, and of the change still to come at which the products end.
+
+    Returns
+    -------
+    (k, change) : the last product made, and the distance of its vector to the one before if it was
+        the last because so little was to come, else 0.
+    """
+    pointer, origin, rate, stay = matrix
+    shift_first, shifted, shift, value, follower_first, follower = blocks
+    start, window_first, weights = windows
+    count = follower_first.size - 1
+    other = np.zeros_like(v)
+    active, found = np.empty(count, np.int32), np.empty(count, np.int32)
+    dropped = np.empty(count, np.int32)
+    stamp = np.full(count, -1)
+    number, weight = np.empty(start.size, np.int64), np.empty(start.size)
+    dot = np.zeros(dots.shape[0])
+    live = 0
+    for b in range(count):
+        if _peak(v[(b + 1) * SIDE : (b + 2) * SIDE]) > 0.0:
+            active[live] = b
+            live += 1
+    for k in range(products + 1):
+        open_ = _open_windows(k, start, window_first, weights, number, weight)
+        dot[:] = 0.0
+        gone = 0
+        change = 0.0
+        if k == 0:
+            for i in range(live):
+                _collect(active[i], v, number[:open_], weight, sums, costs, dot)
+        else:
+            reached = _reach(active, live, follower_first, follower, stamp, k, found)
+            watch = k % PERIOD == 0
+            room = budget * k / products - lost[k - 1]
+            limit = room / reached if by_mass else room
+            most = 0.0
+            live = 0
+            for i in range(reached):
+                b = found[i]
+                if shifted[b]:
+                    _shifted_block(b, shift_first, shift, value, stay, v, other)
+                else:
+                    _rows_block(b, pointer, origin, rate, stay, v, other)
+                block = other[(b + 1) * SIDE : (b + 2) * SIDE]
+                size = _mass(block) if by_mass else _peak(block)
+                if size <= limit:
+                    most = most + size if by_mass else max(most, size)
+                    block[:] = 0.0
+                    dropped[gone] = b
+                    gone += 1
+                else:
+                    active[live] = b
+                    live += 1
+                    _collect(b, other, number[:open_], weight, sums, costs, dot)
+                if watch:
+                    before = v[(b + 1) * SIDE : (b + 2) * SIDE]
+                    if by_mass:
+                        change += _distance(block, before)
+                    else:
+                        change = max(change, _gap(block, before))
+            lost[k] = lost[k - 1] + most
+            for i in range(gone):
+                v[(dropped[i] + 1) * SIDE : (dropped[i] + 2) * SIDE] = 0.0
+            v, other = other, v
+            if watch and (products - k) * change <= settle:
+                dots[:, k] = dot
+                return k, change, v
+        dots[:, k] = dot
+    return products, 0.0, v
