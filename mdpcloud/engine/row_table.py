@@ -124,10 +124,24 @@ class Rows:
         return np.searchsorted(self.state, np.arange(self.n + 1)).astype(np.int64)
 
     @cached_property
-    def moves(self) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.uint32], Floats]:
-        """Row pointers (L + 1,), targets and rates of the moves, in the kernels' types."""
+    def moves(self) -> tuple[NDArray[np.int64], Ints, Floats]:
+        """Row pointers (L + 1,), targets and rates of the moves."""
         matrix = self.transitions
         return (
+            matrix.indptr.astype(np.int64, copy=False),
+            matrix.indices.astype(np.int32, copy=False),
+            np.ascontiguousarray(matrix.data, dtype=np.float64),
+        )
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What the kernels get, in their types; see `mdpcloud.engine.rows_kernels`."""
+        matrix = self.transitions
+        return (
+            np.searchsorted(self.state[self.groups], np.arange(self.n + 1)).astype(np.int64),
+            np.append(self.groups, self.state.size),
+            np.ascontiguousarray(self.cost_rate),
+            np.ascontiguousarray(self.cost),
             pointers(matrix.indptr),
             matrix.indices.astype(np.int32, copy=False).view(np.uint32),
             np.ascontiguousarray(matrix.data, dtype=np.float64),

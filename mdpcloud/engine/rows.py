@@ -21,7 +21,7 @@ from scipy import sparse
 
 from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
 from mdpcloud.engine.row_table import Matrix, Rows
-from mdpcloud.engine.rows_kernels import best_rows, enclose, sweep
+from mdpcloud.engine.rows_kernels import HELD, best_rows, enclose, sweeps
 from mdpcloud.errors import InputError, SolveError
 
 __all__ = ["Matrix", "Rows", "RowsProblem"]
@@ -82,20 +82,8 @@ class RowsProblem:
         self, h: Floats, out: Floats, *, step: float, shift: float = 0.0, discount: float = 0.0
     ) -> tuple[float, float]:
         """Sweep once, fast: out = h + step (v - shift), see `Problem.backup`."""
-        table = self.table
-        low, high = sweep(
-            table.first,
-            table.term,
-            table.cost_rate,
-            table.cost,
-            *table.moves,
-            h,
-            out,
-            step,
-            shift,
-            discount,
-        )
-        return float(low), float(high)
+        _, low, high, _ = self.sweeps(h, out, 1, step=step, shift=shift, discount=discount)
+        return low, high
 
     def sweeps(
         self,
@@ -109,15 +97,29 @@ class RowsProblem:
         target: float = 0.0,
         recentre: bool = False,
     ) -> tuple[int, float, float, bool]:
-        """Sweep up to count times; (done, low, high, whether the result is in out)."""
-        low, high, done = -np.inf, np.inf, 0
-        while done < count and not high - low <= target:
-            low, high = self.backup(h, out, step=step, shift=shift, discount=discount)
-            h, out = out, h
-            done += 1
-            if recentre:
-                shift = 0.5 * (low + high)
-        return done, low, high, done % 2 == 1
+        """Sweep up to count times; (done, low, high, whether the result is in out).
+
+        With recentre, where only the limit matters, some sweeps keep the policy of the one before
+        (`rows_kernels.sweeps`); low and high are those of a sweep over all actions.
+        """
+        if count < 1:
+            return 0, -np.inf, np.inf, False
+        groups = self.table.groups.size
+        decides = recentre and self.table.state.size > groups
+        done, low, high = sweeps(
+            *self.table.arrays,
+            h,
+            out,
+            np.empty(groups, np.uint32),
+            count,
+            step,
+            shift,
+            discount,
+            target,
+            recentre,
+            HELD if decides else 0,
+        )
+        return int(done), float(low), float(high), done % 2 == 1
 
     def enclose(self, h: Floats, *, discount: float = 0.0) -> tuple[Floats, Floats]:
         """Return proved lower and upper bounds (n,) on v at every state, cost/time.
@@ -134,11 +136,7 @@ class RowsProblem:
         table = self.table
         lower, upper = np.empty(self.n), np.empty(self.n)
         finite = enclose(
-            table.first,
-            table.term,
-            table.cost_rate,
-            table.cost,
-            *table.moves,
+            *table.arrays,
             h,
             lower,
             upper,
@@ -158,9 +156,7 @@ class RowsProblem:
         """Choose per state and term the first action within margin (cost/time) of the best."""
         table = self.table
         chosen = np.empty(table.groups.size, np.int64)
-        best_rows(
-            table.first, table.term, table.cost, *table.moves, h, max(float(margin), 0.0), chosen
-        )
+        best_rows(*table.arrays, h, max(float(margin), 0.0), chosen)
         return self.choice_of(chosen)
 
     def choice_of(self, rows: NDArray[Any]) -> Choice:

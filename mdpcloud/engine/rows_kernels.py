@@ -1,7 +1,10 @@
 """Compiled loops over explicit rows.
 
-A state's rows are ``first[x] ... first[x+1]``, those of one term adjacent; the moves of row l are
-``indptr[l] ... indptr[l+1]``. Every function gets the same seven arrays in the same order.
+The groups of a state (a group has the rows of one term) are ``first[x] ... first[x+1]``, the rows
+of a group ``begin[g] ... begin[g+1]``, the moves of row l ``indptr[l] ... indptr[l+1]``; groups,
+rows and moves are numbered through, so a sweep counts them up. Every function gets the same seven
+arrays in the same order. Counters and targets are unsigned: a signed index is checked for
+wrap-around, which took a third of the time.
 """
 
 from __future__ import annotations
@@ -20,37 +23,85 @@ Pointers = NDArray[np.unsignedinteger[Any]]
 Targets = NDArray[np.uint32]
 
 
+ONE = np.uint64(1)
+HELD = 30  # sweeps under one policy at most
+CLOSED = 0.2  # bracket at which they end, as part of the one they began with
+
+
 @kernel(fastmath=True)
-def sweep(
+def _sweep(
     first: Longs,
-    term: Ints,
+    begin: Longs,
     cost_rate: Floats,
     cost: Floats,
-    indptr: Longs,
-    indices: Ints,
+    indptr: Pointers,
+    indices: Targets,
     weights: Floats,
     h: Floats,
     out: Floats,
+    chosen: Targets,
     step: float,
     shift: float,
     discount: float,
 ) -> tuple[float, float]:
-    """Back up once: out = h + step (v - shift); the smallest and the largest v."""
+    """Back up once: out = h + step (v - shift); the smallest and the largest v, and the rows."""
     low, high = 1e300, -1e300
+    group, row, j = np.uint64(0), np.uint64(0), np.uint64(0)
     for x in range(cost_rate.size):
         here = h[x]
         v = cost_rate[x] - discount * here
-        row, end = first[x], first[x + 1]
-        while row < end:
-            e = term[row]
-            best = 1e300
-            while row < end and term[row] == e:
+        stop = np.uint64(first[x + 1])
+        while group < stop:
+            end = np.uint64(begin[group + ONE])
+            best, arg = 1e300, row
+            while row < end:
                 acc = cost[row]
-                for j in range(indptr[row], indptr[row + 1]):
+                last = np.uint64(indptr[row + ONE])
+                while j < last:
                     acc += weights[j] * (h[indices[j]] - here)
+                    j += ONE
+                arg = row if acc < best else arg
                 best = min(best, acc)
-                row += 1
+                row += ONE
             v += best
+            chosen[group] = arg
+            group += ONE
+        out[x] = here + step * (v - shift)
+        low = min(low, v)
+        high = max(high, v)
+    return low, high
+
+
+@kernel(fastmath=True)
+def _held_sweep(
+    first: Longs,
+    cost_rate: Floats,
+    cost: Floats,
+    indptr: Pointers,
+    indices: Targets,
+    weights: Floats,
+    h: Floats,
+    out: Floats,
+    chosen: Targets,
+    step: float,
+    shift: float,
+    discount: float,
+) -> tuple[float, float]:
+    """The same under the policy of the chosen rows."""
+    low, high = 1e300, -1e300
+    group = np.uint64(0)
+    for x in range(cost_rate.size):
+        here = h[x]
+        v = cost_rate[x] - discount * here
+        stop = np.uint64(first[x + 1])
+        while group < stop:
+            row = np.uint64(chosen[group])
+            v += cost[row]
+            j, last = np.uint64(indptr[row]), np.uint64(indptr[row + ONE])
+            while j < last:
+                v += weights[j] * (h[indices[j]] - here)
+                j += ONE
+            group += ONE
         out[x] = here + step * (v - shift)
         low = min(low, v)
         high = max(high, v)
@@ -58,13 +109,90 @@ def sweep(
 
 
 @kernel()
-def enclose(
+def sweeps(
     first: Longs,
-    term: Ints,
+    begin: Longs,
     cost_rate: Floats,
     cost: Floats,
-    indptr: Longs,
-    indices: Ints,
+    indptr: Pointers,
+    indices: Targets,
+    weights: Floats,
+    h: Floats,
+    out: Floats,
+    chosen: Targets,
+    count: int,
+    step: float,
+    shift: float,
+    discount: float,
+    target: float,
+    recentre: bool,
+    held: int,
+) -> tuple[int, float, float]:
+    """Sweep up to count >= 1 times, h and out in turn, until high - low <= target.
+
+    With held > 0 up to so many sweeps after each one keep its policy (modified policy iteration,
+    Puterman and Shin 1978): they read one row per group. They end when the bracket under that
+    policy is a fifth of the policy's own sweep; the last sweep is a full one, and low and high are
+    those of the last full one. Where the bracket did not shrink, fewer are held.
+    """
+    done, low, high, best = 0, 0.0, 0.0, np.inf
+    while done < count:
+        low, high = _sweep(
+            first,
+            begin,
+            cost_rate,
+            cost,
+            indptr,
+            indices,
+            weights,
+            h,
+            out,
+            chosen,
+            step,
+            shift,
+            discount,
+        )
+        h, out = out, h
+        done += 1
+        if high - low <= target:
+            break
+        if recentre:
+            shift = 0.5 * (low + high)
+        if high - low >= best:
+            held //= 2
+        best = min(best, high - low)
+        left, width = min(held, count - done - 1), high - low
+        while left > 0 and width > CLOSED * (high - low):
+            below, above = _held_sweep(
+                first,
+                cost_rate,
+                cost,
+                indptr,
+                indices,
+                weights,
+                h,
+                out,
+                chosen,
+                step,
+                shift,
+                discount,
+            )
+            h, out = out, h
+            done += 1
+            left -= 1
+            width = above - below
+            shift = 0.5 * (below + above)
+    return done, low, high
+
+
+@kernel()
+def enclose(
+    first: Longs,
+    begin: Longs,
+    cost_rate: Floats,
+    cost: Floats,
+    indptr: Pointers,
+    indices: Targets,
     weights: Floats,
     h: Floats,
     lower: Floats,
@@ -87,28 +215,32 @@ def enclose(
     and per state (one addition per term, the product and the difference of the discount).
     """
     unit, tiny = 2.0**-53, 2.0**-1074
+    group, row, j = np.uint64(0), np.uint64(0), np.uint64(0)
     for x in range(cost_rate.size):
         here = h[x]
         low = cost_rate[x]
         high = low
         size = abs(low)
-        terms = 0
-        row, end = first[x], first[x + 1]
-        while row < end:
-            e = term[row]
+        stop = np.uint64(first[x + 1])
+        terms = first[x + 1] - first[x]
+        while group < stop:
+            group += ONE
+            end = np.uint64(begin[group])
             best_low, best_high = np.inf, np.inf
-            while row < end and term[row] == e:
+            while row < end:
                 acc = cost[row]
                 magnitude = abs(acc)
                 small = 0
-                count = indptr[row + 1] - indptr[row]
-                for j in range(indptr[row], indptr[row + 1]):
+                last = np.uint64(indptr[row + ONE])
+                count = np.int64(last - j)
+                while j < last:
                     difference = h[indices[j]] - here
                     product = weights[j] * difference
                     acc += product
                     magnitude += abs(product)
                     if abs(product) < 1e-290 and difference != 0.0:
                         small += 1
+                    j += ONE
                 if not np.isfinite(acc):
                     return False
                 k = count + roundings + 8
@@ -117,11 +249,10 @@ def enclose(
                 error = k * unit / (1.0 - (k + 1) * unit) * magnitude + small * tiny
                 best_low = min(best_low, acc - error)
                 best_high = min(best_high, acc + error)
-                row += 1
+                row += ONE
             low += best_low
             high += best_high
             size += max(abs(best_low), abs(best_high))
-            terms += 1
         gone = discount * here
         size += abs(gone)
         hidden = abs(gone) < 1e-290 and discount != 0.0 and here != 0.0
@@ -138,10 +269,11 @@ def enclose(
 @kernel()
 def best_rows(
     first: Longs,
-    term: Ints,
+    begin: Longs,
+    cost_rate: Floats,
     cost: Floats,
-    indptr: Longs,
-    indices: Ints,
+    indptr: Pointers,
+    indices: Targets,
     weights: Floats,
     h: Floats,
     margin: float,
@@ -149,28 +281,27 @@ def best_rows(
 ) -> None:
     """Write the first row within margin of the best of each group of rows, group by group."""
     values = np.empty(0)
-    group = 0
-    for x in range(first.size - 1):
+    row, j = np.uint64(0), np.uint64(0)
+    for x in range(cost_rate.size):
         here = h[x]
-        begin, end = first[x], first[x + 1]
-        if values.size < end - begin:
-            values = np.empty(2 * (end - begin))
-        row = begin
-        while row < end:
-            e = term[row]
-            start = row
+        for group in range(first[x], first[x + 1]):
+            start, size = begin[group], begin[group + 1] - begin[group]
+            if values.size < size:
+                values = np.empty(2 * size)
             best = np.inf
-            while row < end and term[row] == e:
+            for k in range(size):
                 acc = cost[row]
-                for j in range(indptr[row], indptr[row + 1]):
+                last = np.uint64(indptr[row + ONE])
+                while j < last:
                     acc += weights[j] * (h[indices[j]] - here)
-                values[row - begin] = acc
+                    j += ONE
+                values[k] = acc
                 best = min(best, acc)
-                row += 1
-            chosen[group] = start
-            while values[chosen[group] - begin] > best + margin:
-                chosen[group] += 1
-            group += 1
+                row += ONE
+            k = 0
+            while values[k] > best + margin:
+                k += 1
+            chosen[group] = start + k
 
 
 @kernel()

@@ -65,7 +65,7 @@ def test_compiling_rows_without_a_diagonal_shares_their_matrix():
     tabular_problem(model)  # compiles the kernel
     problem, most = peak(lambda: tabular_problem(model))
     assert most < 0.35 * size(matrix, state, action, cost)
-    _, targets, weights = problem.table.moves
+    *_, targets, weights = problem.table.arrays
     assert np.shares_memory(targets, matrix.indices)
     assert np.shares_memory(weights, matrix.data)
 
