@@ -28,6 +28,7 @@ from mdpcloud.solve.poisson import PoissonWeights, poisson_weights
 
 __all__ = ["advance"]
 
+LEAST_MEAN = 0.1  # sweeps in the mean: a step far longer than the duration would lose digits
 OUTSIDE = 1e-20  # probability left out of the window of the weights: below its rounding
 
 
@@ -66,17 +67,18 @@ def advance(
     Stopped
         At a limit; a `Cut`, which has bounds, before the series begins to count.
     """
-    rate = max(rate, float(problem.rate_bound))
+    rate = max(rate, float(problem.rate_bound), LEAST_MEAN / duration)
     sweeps = Sweeps(problem, start, 1.0 / rate, setting)
     mean, target = rate * duration, budget / duration
     half = int(0.5 * mean + 0.5)
     weights = poisson_weights(mean, OUTSIDE) if mean <= MOST else None
     first = mean if weights is None else weights.first
-    if half < first:
+    if half < first <= MOST:
         sweeps.settle(half, target, duration)
         _note(middle, sweeps)
     sweeps.settle(first, target, duration)
     if weights is None or sweeps.done < weights.first:
+        _note(middle, sweeps)
         return sweeps.drifted(duration)
     series = _Series(sweeps, weights, budget / sweeps.step)
     series.sum_up(half, middle)

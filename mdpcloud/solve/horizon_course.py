@@ -30,7 +30,7 @@ from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.horizon_advance import advance
 from mdpcloud.solve.horizon_record import Record
-from mdpcloud.solve.horizon_sweeps import MOST, Enclosure, Setting, bound_rest
+from mdpcloud.solve.horizon_sweeps import Enclosure, Setting, bound_rest
 from mdpcloud.solve.limits import Status, Stopped
 
 __all__ = ["Course"]
@@ -41,7 +41,7 @@ TIES = 0.02  # part of the goal given up for few changes of equal actions
 PEAK = 0.6  # part of the goal that the width may reach at any time
 PACE = 0.95  # part of the goal aimed at for the end
 LONGER, SHORTER = 1.4, 0.6  # most change of the step from one interval to the next
-SWEEPS = 30.0  # per interval, about, when intervals are short
+INTERVALS = 100_000  # after so many the rest is done in one
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Course:
         self, problem: Any, final: Enclosure, horizon: float, goal: float, setting: Setting
     ) -> None:
         self.problem, self.goal, self.setting = problem, goal, setting
-        self.horizon = horizon
+        self.horizon, self.tried = horizon, 0
         self.record = Record(problem, horizon)
         self.point = _Point(horizon, final, final)
         self.duration = min(horizon, 1.0 / float(problem.rate_bound))
@@ -92,8 +92,8 @@ class Course:
         """Go back to time 0; the status says why the rest was only bounded, None: it was not."""
         try:
             while self.point.left > 0.0:
-                if self._hopeless():
-                    self._take(0.0)
+                if self.tried >= INTERVALS:
+                    self._accept(*self._interval(0.0))
                     return Status.STALLED
                 self._step()
         except Stopped as stop:
@@ -105,9 +105,6 @@ class Course:
         self._bound_rest()
         return status
 
-    def _hopeless(self) -> bool:
-        return SWEEPS * self.point.left / self.duration > MOST
-
     def _step(self) -> None:
         """One interval, or a shorter step for the next attempt."""
         point, end = self.point, self.point.left - self.duration
@@ -115,6 +112,7 @@ class Course:
             end = 0.0
         duration = point.left - end
         new, choice = self._interval(end)
+        self.tried += 1
         growth = (new.width - point.width) - (new.noise - point.noise)
         pace = max(PACE * self.goal - point.width, TIES * self.goal) * duration / point.left
         if new.width > PEAK * self.goal and growth > 2.0 * pace:
@@ -129,10 +127,6 @@ class Course:
         if 0.0 < width <= PEAK * self.goal:
             factor = max(factor, 0.8 * math.sqrt(PEAK * self.goal / width))
         return min(max(factor, SHORTER), LONGER)
-
-    def _take(self, end: float) -> None:
-        """An interval of any length."""
-        self._accept(*self._interval(end))
 
     def _accept(self, new: _Point, choice: Choice) -> None:
         self.record.add(self.point.left, choice)

@@ -206,7 +206,7 @@ class Sweeps:
         most = int(count if count <= MOST else PROBE)
         longest = int(max(1, CALL // self.problem.n))
         try:
-            while self.done < most and self.bracket > target:
+            while self.done < most and not self._closed(target):
                 self.recentre()
                 self.sweep(min(most - self.done, longest, max(1, self.done)), target)
                 self.setting.monitor.report(self.low, self.high)
@@ -214,8 +214,12 @@ class Sweeps:
             raise Cut(stop.status, self.drifted(duration)) from None
         except KeyboardInterrupt:
             raise Cut(Status.INTERRUPTED, self.drifted(duration)) from None
-        if count > MOST and self.bracket > target:
+        if count > MOST and not self._closed(target):
             raise self.hopeless(count, duration)
+
+    def _closed(self, target: float) -> bool:
+        """Whether the bracket meets a target, or is as narrow as rounding lets it be."""
+        return self.bracket <= max(target, 4.0 * self.error)
 
     def recentre(self) -> None:
         """Let the shift be the middle of the bracket, and measure the values."""

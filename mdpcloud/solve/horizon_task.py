@@ -97,7 +97,7 @@ class Task:
     @property
     def guess(self) -> float:
         """A first guess of the width to reach."""
-        return self.tolerance * GUESS * self.largest or 1.0
+        return self.width(GUESS * self.largest)
 
     def width(self, size: float) -> float:
         """The width to reach where ``size`` is the largest value; > 0."""
