@@ -121,7 +121,7 @@ class Rows:
     @cached_property
     def first(self) -> NDArray[np.int64]:
         """First row of each state, (n + 1,)."""
-        return np.searchsorted(self.state, np.arange(self.n + 1)).astype(np.int64)
+        return _starts(self.state, self.n)
 
     @cached_property
     def moves(self) -> tuple[NDArray[np.int64], Ints, Floats]:
@@ -138,7 +138,7 @@ class Rows:
         """What the kernels get, in their types; see `mdpcloud.engine.rows_kernels`."""
         matrix = self.transitions
         return (
-            np.searchsorted(self.state[self.groups], np.arange(self.n + 1)).astype(np.int64),
+            _starts(self.state[self.groups], self.n),
             np.append(self.groups, self.state.size),
             np.ascontiguousarray(self.cost_rate),
             np.ascontiguousarray(self.cost),
@@ -146,6 +146,11 @@ class Rows:
             matrix.indices.astype(np.int32, copy=False).view(np.uint32),
             np.ascontiguousarray(matrix.data, dtype=np.float64),
         )
+
+    @property
+    def out(self) -> Floats:
+        """Total rate of the moves of each row, 1/time, (L,)."""
+        return np.asarray(self.transitions @ np.ones(self.n), np.float64)
 
     def largest_per_state(self, values: Floats) -> Floats:
         """Sum over the terms of the largest of values (L,) among each term's rows, (n,)."""
@@ -193,6 +198,13 @@ class Rows:
             state=np.searchsorted(states, part.state).astype(np.int32),
             transitions=inside,
         )
+
+
+def _starts(sorted_states: Ints, n: int) -> NDArray[np.int64]:
+    """Where each state begins in a sorted array, and the end, (n + 1,)."""
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(sorted_states, minlength=n), out=starts[1:])
+    return starts
 
 
 def pointers(indptr: NDArray[np.signedinteger[Any]]) -> NDArray[np.unsignedinteger[Any]]:

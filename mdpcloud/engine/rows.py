@@ -59,8 +59,7 @@ class RowsProblem:
     @cached_property
     def rate_bound(self) -> float:
         """Return 1.05 times the largest total rate out of a state, 1/time (1 if nothing moves)."""
-        out = np.asarray(self.table.transitions.sum(axis=1), np.float64).ravel()
-        largest = float(self.table.largest_per_state(out).max(initial=0.0))
+        largest = float(self.table.largest_per_state(self.table.out).max(initial=0.0))
         return 1.05 * largest if largest > 0.0 else 1.0
 
     @cached_property
@@ -301,14 +300,15 @@ class RowsProblem:
         table = self.table
         if table.groups.size != table.state.size:
             raise InputError("the problem has decisions; fix them first with under(choice)")
+        if len(self.terms) == 1 and table.state.size == self.n:
+            return _generator(table.transitions, table.out), table.cost_rate + table.cost
         ones = np.ones(table.state.size)
         collect = sparse.csr_array(
             (ones, np.arange(ones.size), table.first), shape=(self.n, ones.size)
         )
-        moves = collect @ table.transitions
-        out = np.asarray(moves.sum(axis=1), np.float64).ravel()
-        generator = cast(Matrix, sparse.csr_array(moves - sparse.diags_array(out, format="csr")))
-        return generator, table.cost_rate + cast(Floats, collect @ table.cost)
+        moves = cast(Matrix, collect @ table.transitions)
+        cost = table.cost_rate + cast(Floats, collect @ table.cost)
+        return _generator(moves, np.asarray(moves.sum(axis=1), np.float64).ravel()), cost
 
     def rows(self) -> Rows:
         """Return the rows."""
@@ -317,6 +317,10 @@ class RowsProblem:
     def label(self, state: int) -> str:
         """Return the name of a state."""
         return self.labels(state) if self.labels is not None else str(state)
+
+
+def _generator(moves: Matrix, out: Floats) -> Matrix:
+    return cast(Matrix, sparse.csr_array(moves - sparse.diags_array(out, format="csr")))
 
 
 def _without_zeros(matrix: Matrix) -> Matrix:

@@ -207,8 +207,8 @@ def enclose(
     (Higham, section 3.1). With e = fl(g fl(M)) and g = gamma_{K+6}, subtracting once more gives
     fl(fl(y) - e) <= fl(y) - e + u (|fl(y)| + e) <= y, because (1 - u)^3 g is at least
     (gamma_K + u (1 + gamma_K)) (1 + gamma_K) for such K. A product that underflows is off by at
-    most 2**-1075, so e also gets 2**-1074 for each product that may have done so. The same holds
-    for the upper end.
+    most 2**-1075. Where fl(M) >= 1e-290 one more rounding in g covers 2**26 of them; below, e gets
+    2**-1074 for each product that may have underflowed. The same holds for the upper end.
 
     The lemma is used per row (difference, product, m additions, and the roundings the stored
     entries had before: K = m + 2 + roundings), where the minimum over rows is taken of both ends,
@@ -230,22 +230,21 @@ def enclose(
             while row < end:
                 acc = cost[row]
                 magnitude = abs(acc)
-                small = 0
                 last = np.uint64(indptr[row + ONE])
                 count = np.int64(last - j)
                 while j < last:
-                    difference = h[indices[j]] - here
-                    product = weights[j] * difference
+                    product = weights[j] * (h[indices[j]] - here)
                     acc += product
                     magnitude += abs(product)
-                    if abs(product) < 1e-290 and difference != 0.0:
-                        small += 1
                     j += ONE
                 if not np.isfinite(acc):
                     return False
-                k = count + roundings + 8
-                if 0.0 < magnitude < 1e-290:
-                    small += 4
+                k = count + roundings + 9
+                small = 0
+                if magnitude < 1e-290:
+                    small = 4 if magnitude > 0.0 else 0
+                    for i in range(count):
+                        small += h[indices[last - ONE - np.uint64(i)]] != here
                 error = k * unit / (1.0 - (k + 1) * unit) * magnitude + small * tiny
                 best_low = min(best_low, acc - error)
                 best_high = min(best_high, acc + error)
