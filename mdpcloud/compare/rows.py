@@ -23,7 +23,8 @@ from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 __all__ = ["Row", "choose_policies", "evaluate_row"]
 
 Bounds = tuple[float, float]
-LARGEST = 60_000  # states of a box on which a rule is evaluated exactly
+LARGEST = 60_000  # states of a box on which a rule is evaluated exactly at once
+LARGEST_EXACT = 300_000  # the same, where estimates on smaller boxes are too coarse
 LARGEST_ESTIMATE = 100_000  # states of the last box of an estimate
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
 COST = "cost"
@@ -225,14 +226,15 @@ class _Estimate:
 def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row:
     """Evaluate a rule on growing boxes: exact on one that it never leaves, else an estimate.
 
-    Where the rule would leave the box, the job is paid for at its least possible cost, and at its
-    largest, instead. The error is estimated by the difference and by the change from box to box.
+    A known box of that kind is the last one that is tried, if it is not too large. Where the rule
+    would leave the box, the job is paid for at its least possible cost, and at its largest,
+    instead. The error is estimated by the difference and by the change from box to box.
     """
     found, status = on_growing_boxes(
         partial(_attempt, system, heuristic, settings),
         tuple(settings.caps or system.start_caps()),
-        lambda caps, now: _grown(system, caps, now.leaves),
-        LARGEST_ESTIMATE,
+        lambda caps, now: _grown(system, heuristic, caps, now.leaves),
+        LARGEST_EXACT if _has_last_box(heuristic) else LARGEST_ESTIMATE,
     )
     if status == "exact":
         return _row(system, found.below, heuristic, settings)
@@ -251,6 +253,8 @@ def _attempt(
     """The rule on one box, and the status with which the doubling ends there, or None."""
     below, leaves = _stopped(system, caps, "lower", heuristic, settings)
     if not any(leaves):
+        if before is not None and not below.converged and below.values.size > LARGEST_ESTIMATE:
+            return before, "estimated"
         return _Estimate(caps, below, leaves, {}, {}, before is None), "exact"
     above = _dearest(system, caps, heuristic, settings) or below
     hull = _hull(_bounds(below), _bounds(above))
@@ -301,9 +305,19 @@ def _paying_at_caps(model: Any, rule: Any) -> tuple[Policy, list[bool]]:
     return policy_for(problem, {term.name: numbers}), leaves.tolist()
 
 
-def _grown(system: Truncated, caps: tuple[int, ...], leaves: Sequence[bool]) -> tuple[int, ...]:
+def _has_last_box(heuristic: Heuristic) -> bool:
+    return heuristic.caps is not None and states_of(heuristic.caps) <= LARGEST_EXACT
+
+
+def _grown(
+    system: Truncated, heuristic: Heuristic, caps: tuple[int, ...], leaves: Sequence[bool]
+) -> tuple[int, ...]:
+    """The box doubled where the rule leaves it; the known one where that is too large."""
     doubled = [2 * cap + 2 if leave else cap for cap, leave in zip(caps, leaves, strict=True)]
-    return box_of(system.model(doubled))
+    grown = box_of(system.model(doubled))
+    if _has_last_box(heuristic) and states_of(grown) > LARGEST_ESTIMATE:
+        return heuristic.caps or grown
+    return grown
 
 
 def _hull(one: dict[str, Bounds], other: dict[str, Bounds]) -> dict[str, Bounds]:

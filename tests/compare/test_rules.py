@@ -1,5 +1,6 @@
 """Policies of the user's own: rules, policies, mistakes."""
 
+import dataclasses
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.compare import Comparison, Row, evaluate_policies, rows
+from mdpcloud.solve import Status
 from mdpcloud.systems import CloudRouting, Node
 from tests.compare.own import Arrays, Desk, Endless, Parted, Shop
 from tests.systems.cases import systems
@@ -361,3 +363,55 @@ def test_policies_without_theory_are_left_out_with_the_reason_unless_asked_for()
     assert sum("the split is not determined" in note for note in found.notes) == 2
     with pytest.raises(mc.InputError, match="the split is not determined"):
         mc.compare(system, ["bernoulli_split"])
+
+
+# --- rules of large boxes -------------------------------------------------------------------------
+
+
+LARGE = CloudRouting((Node(2, 10.0, 0.3), Node(5, 4.0, 0.3)), 42.0, 0.4)
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits at which a box of two thousand states is a large one."""
+    for name, states in (("LARGEST", 100), ("LARGEST_ESTIMATE", 900), ("LARGEST_EXACT", 2500)):
+        monkeypatch.setattr(rows, name, states)
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_where_estimates_are_too_coarse_the_known_box_of_a_rule_is_taken_after_all() -> None:
+    heuristic = LARGE.heuristic("individually_optimal")
+    assert heuristic.caps is not None
+    (row,) = evaluate_policies(LARGE, ["individually_optimal"])
+    assert row.status == "exact"
+    assert row.states == np.prod(np.array(heuristic.caps) + 1)
+    exact = mc.evaluate(LARGE.model(heuristic.caps), heuristic.rule)
+    assert row.lower <= exact.bounds[1]
+    assert exact.bounds[0] <= row.upper
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_known_box_that_is_too_large_leaves_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = evaluate_policies(LARGE, ["individually_optimal"])[0]
+    monkeypatch.setattr(rows, "LARGEST_EXACT", 1000)
+    (row,) = evaluate_policies(LARGE, ["individually_optimal"])
+    assert row.status == "estimated"
+    assert row.states <= 900
+    assert row.lower <= exact.cost <= row.upper
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_an_evaluation_of_a_large_box_that_stalls_leaves_the_estimate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluate = rows._evaluate
+
+    def stalling(model: Any, *arguments: Any) -> Any:
+        found = evaluate(model, *arguments)
+        large = found.values.size > 900
+        return dataclasses.replace(found, status=Status.STALLED) if large else found
+
+    monkeypatch.setattr(rows, "_evaluate", stalling)
+    (row,) = evaluate_policies(LARGE, ["individually_optimal"])
+    assert row.status == "estimated"
+    assert row.states <= 900
