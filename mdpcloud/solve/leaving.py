@@ -179,9 +179,9 @@ class Stopping:
     def _scores(self, values: Floats) -> tuple[Floats, Floats]:
         """Value of each row, sum_y A_ly (u(y) - u(x)), and per group what is below rounding."""
         table = self.problem.table
-        pointers, targets, rates = table.moves
-        row = np.repeat(np.arange(table.state.size), np.diff(pointers))
-        terms = rates * (values[targets] - values[table.state[row]])
+        matrix = table.transitions
+        row = np.repeat(np.arange(table.state.size), np.diff(matrix.indptr))
+        terms = matrix.data * (values[matrix.indices] - values[table.state[row]])
         scores = np.bincount(row, terms, minlength=table.state.size).astype(np.float64)
         sizes = np.bincount(row, np.abs(terms), minlength=table.state.size)
         margin: Floats = 1e-13 * np.maximum.reduceat(sizes, table.groups)

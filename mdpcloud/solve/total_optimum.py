@@ -1,0 +1,152 @@
+"""The proper policy of least total cost, with proved bounds, however the search for it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Choice, Floats
+from mdpcloud.engine.rows import Rows, RowsProblem
+from mdpcloud.engine.structure import EndComponents
+from mdpcloud.errors import SolveError
+from mdpcloud.solve.limits import Monitor, Status, Stopped
+from mdpcloud.solve.multichain import _outer_choice
+from mdpcloud.solve.total_border import check_reached
+from mdpcloud.solve.total_bounds import (
+    above_policy,
+    is_below,
+    margins,
+    scaled_lower,
+    trivial,
+    wider,
+)
+from mdpcloud.solve.total_chains import chain_solver
+from mdpcloud.solve.total_paths import Pair, Paths, paths_of
+from mdpcloud.solve.total_policies import SMALL, ImproperError, Search, refined
+from mdpcloud.solve.total_structure import Backwards, Bools, Longs, free_components, hopeful
+
+__all__ = ["Optimum", "optimal"]
+
+MAX_WIDENINGS = 20
+"""Each multiplies the change of the cost rates by four."""
+
+Refusal = Callable[[RowsProblem, Bools, Callable[[Any], Any]], None]
+"""Raises an error if a policy that is not proper earns where it stays.
+
+Called with the policy, the states from where it does not reach the end, and a function from states
+of it to those of the model.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The least total cost.
+
+    Parameters
+    ----------
+    lower, upper : (n,) arrays
+        Certified bounds on it, infinite where no policy is proper.
+    choice : (n_terms, n) array
+        A policy whose total cost is at most the upper bound.
+    proper : (n,) bool array
+        From where some policy reaches the targets with probability 1.
+    status : Status
+        PRECISION unless the search was stopped.
+    """
+
+    lower: Floats
+    upper: Floats
+    choice: Choice
+    proper: Bools
+    status: Status
+
+
+def optimal(problem: Any, targets: Bools, monitor: Monitor, refuse: Refusal) -> Optimum:
+    """Minimise the total cost before the targets over the proper policies."""
+    table = problem.rows()
+    able = hopeful(Backwards(table), targets)
+    check_reached(problem, table, targets, able.states)
+    ended = targets | ~able.states
+    free = free_components(Backwards(table), able.rows, ended)
+    paths = paths_of(table, able.rows, ended, free)
+    run = _Run(problem, paths, monitor, refuse)
+    lower, upper, status = run.bounds()
+    chosen = paths.origin[run.search.chosen]
+    return Optimum(
+        np.where(able.states, lower[paths.number], np.inf),
+        np.where(able.states, upper[paths.number], np.inf),
+        _choice(problem, table, free, chosen),
+        able.states,
+        status,
+    )
+
+
+class _Run:
+    """A search, and the bounds of what it found, however it ended."""
+
+    def __init__(self, problem: Any, paths: Paths, monitor: Monitor, refuse: Refusal) -> None:
+        self.problem, self.paths, self.monitor, self.refuse = problem, paths, monitor, refuse
+        self.search = Search(paths, paths.approach()[0], Pair.of(np.zeros(paths.n)), monitor)
+
+    def bounds(self) -> tuple[Floats, Floats, Status]:
+        """Lower and upper bounds (m,), and how it ended."""
+        lower, status = trivial(self.paths), Status.PRECISION
+        try:
+            if self.paths.n > SMALL:
+                self.search.warm_up()
+            self.search.run(np.zeros(self.paths.n))
+            found = self._lower()
+        except Stopped as stop:
+            found, status = scaled_lower(self.paths, self.search.u), stop.status
+        except KeyboardInterrupt:
+            found, status = scaled_lower(self.paths, self.search.u), Status.INTERRUPTED
+        except ImproperError as improper:
+            self._refuse(improper)
+            found = None
+        lower = lower if found is None else np.maximum(lower, found)
+        return lower, self._upper(), status
+
+    def _upper(self) -> Floats:
+        """A bound above the cost of the policy found."""
+        fixed = self.paths.under(self.search.chosen)
+        try:
+            solve = chain_solver(fixed)
+            u = refined(fixed, solve, self.search.u, np.zeros(fixed.n))
+            found = above_policy(fixed, solve, u)
+        except SolveError:
+            found = None
+        return np.where(self.paths.terminal, 0.0, np.inf) if found is None else found
+
+    def _lower(self) -> Floats | None:
+        """A bound below the optimum: the optimum for cost rates that are a little smaller."""
+        margin = margins(self.paths, self.search.u)
+        other = Search(self.paths, self.search.chosen, self.search.u, self.monitor)
+        for _ in range(MAX_WIDENINGS):
+            try:
+                other.run(-margin)
+            except ImproperError as improper:
+                self._refuse(improper)
+                return None
+            if is_below(self.paths, other.u):
+                return other.u.below()
+            margin = wider(self.paths, margin, other.u.high - self.search.u.high)
+        return None
+
+    def _refuse(self, improper: ImproperError) -> None:
+        number = self.paths.number
+        fixed = RowsProblem(self.paths.table.select(improper.rows), self.problem.terms)
+        self.refuse(fixed, improper.states, lambda kept: np.flatnonzero(np.isin(number, kept)))
+
+
+def _choice(problem: Any, table: Rows, free: EndComponents | None, chosen: Longs) -> Choice:
+    """The choice with these rows; where there are none, the first action, or the way to an exit."""
+    rows = table.groups.copy()
+    rows[table.group[chosen]] = chosen
+    if free is None:
+        return RowsProblem(table, problem.terms).choice_of(rows)
+    exits = chosen[free.label[table.state[chosen]] >= 0]
+    outside = rows[free.label[table.state[rows]] < 0]
+    return _outer_choice(problem, table, free, np.append(outside, exits), exits)

@@ -1,0 +1,134 @@
+"""Policy iteration for total cost.
+
+It starts from a proper policy and takes rows only where they are surely better, so that costs fall
+from round to round. A policy that is no longer proper then has a recurrent class whose mean cost is
+negative, so that there is no optimum (Bertsekas and Tsitsiklis, An analysis of stochastic shortest
+path problems, 1991, Proposition 2). Large problems begin with Gauss-Seidel sweeps, from the targets
+backwards, over the optimality equation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.solve.limits import Monitor
+from mdpcloud.solve.total_chains import ChainSolver, chain_solver
+from mdpcloud.solve.total_kernels import relax_best
+from mdpcloud.solve.total_paths import Pair, Paths
+from mdpcloud.solve.total_structure import Bools, Longs
+
+__all__ = ["ImproperError", "Search", "refined"]
+
+REFINEMENTS = 12
+
+SMALL = 150
+"""States up to which no sweeps come before the policies."""
+
+SWEEPS = 200
+
+SETTLED = 1e-4
+"""Part of the largest value: sweeps that change less are the last."""
+
+
+class ImproperError(Exception):
+    """A policy keeps the process in some states for ever.
+
+    Parameters
+    ----------
+    rows : (m,) array
+        Its rows, one per state and term.
+    states : (n,) bool array
+        From where it does not reach the end for certain.
+    """
+
+    def __init__(self, rows: Longs, states: Bools) -> None:
+        super().__init__("a policy is not proper")
+        self.rows, self.states = rows, states
+
+
+@dataclass(eq=False)
+class Search:
+    """Policy iteration, which can be left at any point.
+
+    Parameters
+    ----------
+    paths : Paths
+    chosen : (m,) array
+        Rows of a proper policy, one per state and term.
+    u : Pair
+        Values to start from.
+    monitor : Monitor
+    """
+
+    paths: Paths
+    chosen: Longs
+    u: Pair
+    monitor: Monitor
+
+    def run(self, shift: Floats) -> None:
+        """Improve until no row is surely better.
+
+        Raises
+        ------
+        ImproperError
+            When a policy is better than a proper one without being proper.
+        """
+        better: Longs | None = self.chosen
+        while better is not None:
+            self.accept(better)
+            fixed = self.paths.under(better)
+            self.u = refined(fixed, chain_solver(fixed), self.u, shift)
+            self._count(1)
+            better = self.paths.improved(self.u, shift, self.chosen)
+
+    def accept(self, rows: Longs) -> None:
+        """Go on with a policy, which has to be proper."""
+        missed = self.paths.not_proper(rows)
+        if missed.any():
+            raise ImproperError(rows, missed)
+        self.chosen = rows
+
+    def warm_up(self) -> None:
+        """Sweep over the optimality equation, and go on with the policy that is best then.
+
+        Where that is not proper, the first policy leads back to where it is.
+        """
+        paths = self.paths
+        first, values = paths.approach()
+        self.u = Pair.of(self._swept(values))
+        better = paths.improved(self.u, np.zeros(paths.n), first)
+        if better is not None:
+            missed = paths.not_proper(better)[paths.table.state[paths.table.groups]]
+            self.accept(np.where(missed, first, better))
+
+    def _swept(self, values: Floats) -> Floats:
+        paths, table = self.paths, self.paths.table
+        parts = table.first, table.term, table.cost_rate, table.cost, *paths.moves, paths.leaving
+        for _ in range(SWEEPS):
+            change = relax_best(paths.order, *parts, values)
+            self._count(1)
+            if not change > SETTLED * float(np.abs(values).max(initial=0.0)):
+                break
+        return values
+
+    def _count(self, done: int) -> None:
+        self.monitor.report(-np.inf, float(self.u.high.max(initial=0.0)))
+        self.monitor.count(done)
+
+
+def refined(fixed: Paths, solve: ChainSolver, u: Pair, shift: Floats) -> Pair:
+    """Values of a chain: corrected by the residual until that is below its rounding."""
+    least = np.inf
+    for _ in range(REFINEMENTS):
+        lower, upper = fixed.bounds(u, shift)
+        residual, width = 0.5 * (lower + upper), upper - lower
+        some = width > 0.0
+        largest = float((np.abs(residual[some]) / width[some]).max(initial=0.0))
+        if largest < 1.0 or not largest < 0.5 * least:
+            break
+        least = largest
+        u = u.plus(solve(residual))
+    return u

@@ -1,0 +1,92 @@
+"""Total cost against enumeration in exact rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mdpcloud.errors import InputError
+from mdpcloud.solve.limits import Monitor
+from mdpcloud.solve.total_border import refuse_if_earning
+from mdpcloud.solve.total_optimum import optimal
+from mdpcloud.solve.total_structure import Backwards, hopeful
+
+from .exact_totals import exact_optimum, exact_totals
+from .test_multichain import RATES, problem_of
+
+INF = float("inf")
+COSTS = st.integers(-2, 5)
+FEES = st.sampled_from([0, 0, 0, 1, 2, -1, -2])
+
+
+@st.composite
+def problems(draw, rates=RATES, costs=COSTS, fees=FEES, terms=2):
+    """Random problems with a target, state 0, which most moves have a way to."""
+    n = draw(st.integers(2, 4))
+    moves = st.dictionaries(st.integers(0, n - 1), rates, max_size=2)
+    action = st.tuples(fees, moves)
+    listing = {
+        (x, e): draw(st.lists(action, min_size=1, max_size=2 if e == 0 or x == 1 else 1))
+        for x in range(n)
+        for e in range(draw(st.integers(1, terms)))
+    }
+    problem = problem_of([float(draw(costs)) for _ in range(n)], listing)
+    return problem, np.arange(n) == 0
+
+
+def solved(problem, targets):
+    def refuse(fixed, states, members):
+        refuse_if_earning(problem, fixed, states, members, 1)
+
+    return optimal(problem, targets, Monitor(), refuse)
+
+
+def check(problem, targets, width=INF):
+    """Bounds enclose the exact optimum; the policy costs no more than the upper one."""
+    able = hopeful(Backwards(problem.rows()), targets).states
+    best, least = exact_optimum(problem, targets)
+    assert [value != INF for value in best] == able.tolist()
+    assume((able & ~targets).any())
+    if least < 0:
+        with pytest.raises(InputError, match="as long as it likes"):
+            solved(problem, targets)
+        return None
+    found = solved(problem, targets)
+    reached = exact_totals(problem, found.choice, targets)
+    for x in np.flatnonzero(able):
+        assert found.lower[x] == -INF or Fraction(found.lower[x]) <= best[x]
+        assert best[x] <= reached[x] <= Fraction(found.upper[x])
+    assert np.isinf(found.upper[~able]).all()
+    gap = found.upper[able] - found.lower[able]
+    if least > 0 or width < INF:
+        assert (gap <= width * max(1, np.abs(found.upper[able]).max())).all()
+    return found
+
+
+FREE_OR_DEAR = {"costs": st.just(0), "fees": st.sampled_from([0, 0, 1, 3])}
+
+
+@settings(max_examples=150)
+@given(problems())
+def test_bounds_hold_and_the_policy_attains_the_best_of_all_proper_ones(drawn):
+    check(*drawn)
+
+
+@settings(max_examples=100)
+@given(problems(**FREE_OR_DEAR))
+def test_ways_that_are_free_do_not_tempt_the_policy_to_stay(drawn):
+    check(*drawn, width=1e-12)
+
+
+@settings(max_examples=100)
+@given(problems(rates=st.floats(-6, 6).map(lambda x: 10.0**x)))
+def test_bounds_hold_for_rates_over_twelve_decades(drawn):
+    check(*drawn)
+
+
+@settings(max_examples=100)
+@given(problems(rates=st.floats(-6, 6).map(lambda x: 10.0**x), **FREE_OR_DEAR))
+def test_bounds_are_narrow_for_rates_over_twelve_decades(drawn):
+    check(*drawn, width=1e-12)
