@@ -25,7 +25,7 @@ from mdpcloud.solve.transient_chain import costed_chain
 from mdpcloud.solve.transient_method import method_sums
 from mdpcloud.solve.transient_products import Steps, Sums
 
-__all__ = ["Transient", "check_times", "check_tolerance", "transient"]
+__all__ = ["Transient", "check_times", "check_tolerance", "start_law", "transient"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,7 @@ def transient(
     """
     check_tolerance(tolerance)
     found = costed_chain(chain_or_model, policy, cost_rate)
-    start = _initial_law(initial, found.chain)
-    start /= start.sum()
+    start = start_law(initial, found.chain)
     moments = check_times(times, found.chain.discrete)
     rates = [found.cost] if found.cost is not None else []
     priced = np.array([*rates, *found.measures.values()]).reshape(-1, found.chain.n)
@@ -151,6 +150,12 @@ def _on_reachable(
     values = np.zeros((times.size, chain.n))
     values[:, states] = sums.values
     return method, Sums(values, sums.error, sums.costs, sums.cost_error, sums.products)
+
+
+def start_law(initial: int | ArrayLike, chain: MarkovChain) -> Floats:
+    """Return the law (n,) at time 0, scaled to sum to 1."""
+    law = _initial_law(initial, chain)
+    return np.asarray(law / law.sum(), np.float64)
 
 
 def check_times(times: float | ArrayLike, discrete: bool) -> Floats:
