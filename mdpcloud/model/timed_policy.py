@@ -127,6 +127,11 @@ class TimedPolicy:
         """The lattice's shape where the states fill it, else (n,)."""
         return self.first.shape
 
+    @property
+    def randomised(self) -> bool:
+        """Whether some decision is given by probabilities: no."""
+        return False
+
     @cached_property
     def times(self) -> NDArray[np.float64]:
         """The times at which something changes, increasing."""

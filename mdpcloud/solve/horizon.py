@@ -28,7 +28,8 @@ from mdpcloud.solve.reward import signed
 __all__ = ["evaluate_horizon", "solve_horizon"]
 
 ROUGH = 1e-2  # tolerance of the first look at the size of the values
-ATTEMPTS = 4
+BOLD = 2.5  # aim of the first course, in goals: widths shrink again on the way
+ATTEMPTS = 5
 
 
 def solve_horizon(
@@ -112,13 +113,13 @@ def evaluate_horizon(
 
 def _solved(task: Task) -> tuple[Outcome, TimedPolicy]:
     """Courses with ever smaller steps until the bounds meet the goal, or no longer close."""
-    aim = task.width(_size(task))
+    aim = BOLD * task.width(_size(task))
     best, policy = _course(task, aim)
     for _ in range(ATTEMPTS - 1):
         goal = task.goal(best)
         if best.stopped is not None or best.width <= goal:
             break
-        aim *= 0.5 * goal / best.width
+        aim *= 0.6 * goal / best.width
         outcome, another = _course(task, aim)
         closing = outcome.width < 0.7 * best.width
         if outcome.width < best.width:

@@ -134,8 +134,6 @@ class _Series:
     def enclosure(self, duration: float) -> Enclosure:
         """The values at the end of the interval."""
         sweeps, step = self.sweeps, self.sweeps.step
-        if not sweeps.done:  # one weight alone: the interval is shorter than anything that counts
-            sweeps.sweep()
         size = sweeps.largest + abs(sweeps.common) + duration * sweeps.extreme
         slack = gamma(self.weights.weights.size + 8) * sweeps.largest
         slack += (self.weights.error + 8.0 * UNIT_ROUNDOFF) * size

@@ -24,8 +24,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.horizon_advance import advance
@@ -36,8 +34,9 @@ from mdpcloud.solve.limits import Status, Stopped
 __all__ = ["Course"]
 
 FOCUS = 5.0  # least mean number of the lower bound's sweeps per interval
-CUT = 0.03  # part of the goal left to the cut of the series, in each bound
-TIES = 0.02  # part of the goal given up for few changes of equal actions
+CUT = 0.01  # part of the goal left to the cut of the series, in each bound
+TIES = 0.003  # part of the goal given up for few changes of equal actions
+LEAST = 0.02  # part of the goal that the width may always grow by, when it is too large already
 PEAK = 0.6  # part of the goal that the width may reach at any time
 PACE = 0.95  # part of the goal aimed at for the end
 LONGER, SHORTER = 1.4, 0.6  # most change of the step from one interval to the next
@@ -114,7 +113,7 @@ class Course:
         new, choice = self._interval(end)
         self.tried += 1
         growth = (new.width - point.width) - (new.noise - point.noise)
-        pace = max(PACE * self.goal - point.width, TIES * self.goal) * duration / point.left
+        pace = max(PACE * self.goal - point.width, LEAST * self.goal) * duration / point.left
         if new.width > PEAK * self.goal and growth > 2.0 * pace:
             self.duration = 0.5 * duration
             return
@@ -131,9 +130,9 @@ class Course:
     def _accept(self, new: _Point, choice: Choice) -> None:
         self.record.add(self.point.left, choice)
         self.point = new
-        lower, upper = new.lower.lower, new.upper.upper
-        widest = int(np.argmax(upper - lower))
-        self.setting.monitor.report(float(lower[widest]), float(upper[widest]))
+        if self.setting.monitor.progress is not None:
+            lowest, highest = new.lower.lower.min(), new.upper.upper.max()
+            self.setting.monitor.report(float(lowest), float(highest))
 
     def _interval(self, end: float) -> tuple[_Point, Choice]:
         """Bounds at the time ``end``, and the choice from there to the time reached so far."""

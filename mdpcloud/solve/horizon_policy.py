@@ -14,7 +14,7 @@ from mdpcloud.model.policy import Policy
 from mdpcloud.model.timed_policy import Changes, TimedPolicy
 from mdpcloud.solve.horizon_advance import advance
 from mdpcloud.solve.horizon_steps import advance_steps
-from mdpcloud.solve.horizon_sweeps import Cut, bound_rest
+from mdpcloud.solve.horizon_sweeps import Cut, Setting, bound_rest
 from mdpcloud.solve.horizon_task import Outcome, Task
 from mdpcloud.solve.limits import Status, Stopped
 
@@ -78,9 +78,11 @@ def _followed(task: Task, policy: Policy | TimedPolicy, budget: float) -> Outcom
     for begin, end, fixed in _pieces(task, policy):
         duration = end - begin
         part = budget * (duration / task.horizon)
-        stopped = None
+        setting, stopped = task.setting, None
+        if policy.randomised:
+            setting = Setting.of(fixed, setting.monitor)  # listed and mixed: more roundings
         try:
-            values = advance_by(fixed, values, duration, part, task.setting)
+            values = advance_by(fixed, values, duration, part, setting)
         except Cut as cut:
             values, stopped = cut.values, cut.status
         except Stopped as stop:

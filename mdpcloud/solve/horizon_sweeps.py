@@ -106,6 +106,11 @@ class Setting:
     size: float
     roundings: int
 
+    def report(self, values: Enclosure) -> None:
+        """Tell the least lower and the largest upper bound."""
+        if self.monitor.progress is not None:
+            self.monitor.report(float(values.lower.min()), float(values.upper.max()))
+
     @classmethod
     def of(cls, problem: Any, monitor: Monitor) -> Setting:
         """The setting of a problem, and of the same under any policy."""
@@ -209,7 +214,7 @@ class Sweeps:
             while self.done < most and not self._closed(target):
                 self.recentre()
                 self.sweep(min(most - self.done, longest, max(1, self.done)), target)
-                self.setting.monitor.report(self.low, self.high)
+                self.setting.report(self.drifted(duration))
         except Stopped as stop:
             raise Cut(stop.status, self.drifted(duration)) from None
         except KeyboardInterrupt:
