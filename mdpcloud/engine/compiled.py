@@ -182,11 +182,17 @@ class CompiledProblem:
         cell = self.layout.cell(state)
         return cell, *moves_from(self, cell)
 
-    def likely_state(self, jumps: int = 20_000) -> int:
-        """A state where an uncontrolled problem is often: the result of a seeded walk."""
+    def walk(self, jumps: int) -> tuple[Array, Floats]:
+        """States that a seeded walk visits, and how long it stays there; uncontrolled."""
         where = self.program, self.layout.targets, self._fixed
-        cell = kernels.walk(*where, self.layout.cell(0), jumps)
-        return int(self.layout.rank_of_cell()[cell])
+        cells, stays = kernels.walk(*where, self.layout.cell(0), jumps)
+        return self.layout.rank_of_cell()[cells], stays
+
+    def likely_state(self, jumps: int = 20_000) -> int:
+        """A state where an uncontrolled problem is often: where a walk spends most time."""
+        visited, stays = self.walk(jumps)
+        states, place = np.unique(visited, return_inverse=True)
+        return int(states[np.argmax(np.bincount(place, stays))])
 
     def cost_work(self) -> Floats:
         """Cost rate of an uncontrolled problem as a work array, 0 in cells outside the space."""

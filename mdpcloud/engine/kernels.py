@@ -195,22 +195,25 @@ def uniform(seed):
 
 @kernel()
 def walk(p, targets, choice, start, jumps):
-    """The cell where a walk under fixed actions spends most time in its second half.
+    """Cells that a walk under fixed actions visits in its second half, and how long it stays there.
 
     It begins in the cell ``start``; one that is never left is returned at once.
     """
-    spent = np.zeros(p.base[-1] + p.size[-1])
+    half = jumps // 2
+    cells = np.empty(jumps - half, np.int64)
+    stays = np.empty(jumps - half)
     x = start
     seed = SEED
     for n in range(jumps):
         total, _ = _pass(p, targets, choice, x, FAR)
         if not total > 0.0:
-            return x
-        if 2 * n >= jumps:
-            spent[x] += 1.0 / total
+            return np.array([x]), np.ones(1)
+        if n >= half:
+            cells[n - half] = x
+            stays[n - half] = 1.0 / total
         seed, share = uniform(seed)
         _, x = _pass(p, targets, choice, x, share * total)
-    return int(np.argmax(spent))
+    return cells, stays
 
 
 @kernel()

@@ -31,7 +31,7 @@ PROGRESS = 0.99  # a bracket that shrinks to this part of its best counts as clo
 PERIOD = 10  # sweeps between extrapolations
 FIRST = 50  # sweeps before the first one: those of a start that only needs smoothing
 SLOW = 0.8  # part left of the bracket after a period that calls for extrapolations
-WORSE = 1.25  # times the bracket before: a step that is taken back
+WORSE = 1.5  # times the bracket before: a step that is taken back
 LARGEST = 2e6  # states up to which there is memory for them
 
 
