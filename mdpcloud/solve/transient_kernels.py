@@ -191,18 +191,9 @@ def _reach(active, live, first, follower, stamp, k, found):
 
 
 @kernel()
-def _collect(b, v, open_, weight, sums, costs, dots):
-    """Add a block to the sums that are open and to the products with the cost rates."""
-    block = v[(b + 1) * SIDE : (b + 2) * SIDE]
-    for i in range(open_.size):
-        _add(sums[open_[i], b * SIDE : (b + 1) * SIDE], weight[i], block)
-    for m in range(dots.size):
-        dots[m] += _product(costs[m, b * SIDE : (b + 1) * SIDE], block)
-
-
-@kernel()
-def _open_windows(k, start, pointer, weights, number, weight):
+def _open_windows(k, windows, number, weight):
     """Windows that contain k, and their weights there."""
+    start, pointer, weights = windows
     count = 0
     for t in range(start.size):
         place = k - start[t]
@@ -211,6 +202,77 @@ def _open_windows(k, start, pointer, weights, number, weight):
             weight[count] = weights[pointer[t] + place]
             count += 1
     return count
+
+
+@kernel()
+def add_active(k, v, active, windows, sums, costs, dots):
+    """Add v_k to the sums whose windows contain k; dots[:, k] = costs v_k."""
+    number, weight = np.empty(len(sums), np.int64), np.empty(len(sums))
+    count = _open_windows(k, windows, number, weight)
+    for b in active:
+        block = v[(b + 1) * SIDE : (b + 2) * SIDE]
+        for i in range(count):
+            _add(sums[number[i], b * SIDE : (b + 1) * SIDE], weight[i], block)
+        for m in range(len(costs)):
+            dots[m, k] += _product(costs[m, b * SIDE : (b + 1) * SIDE], block)
+
+
+@kernel()
+def multiply_active(matrix, blocks, v, other, active, found, reached, room, by_mass):
+    """Write the product of v on the blocks found to other, and 0 where it is small.
+
+    Parameters
+    ----------
+    active : (blocks,) array
+        The blocks that are active afterwards.
+    found, reached : (blocks,) array, int
+        The blocks that the product reaches; those set to 0 are at the front in the end.
+    room : float
+        What may be set to 0, in the norm.
+
+    Returns
+    -------
+    (live, dropped, lost) : numbers of active blocks and of those set to 0, and what they held.
+    """
+    pointer, origin, rate, stay = matrix
+    first, shifted, shift, value = blocks[:4]
+    limit = room / reached if by_mass else room
+    lost = 0.0
+    live, dropped = 0, 0
+    for i in range(reached):
+        b = found[i]
+        if shifted[b]:
+            _shifted_block(b, first, shift, value, stay, v, other)
+        else:
+            _rows_block(b, pointer, origin, rate, stay, v, other)
+        block = other[(b + 1) * SIDE : (b + 2) * SIDE]
+        size = _mass(block) if by_mass else _peak(block)
+        if size <= limit:
+            lost = lost + size if by_mass else max(lost, size)
+            block[:] = 0.0
+            found[dropped] = b
+            dropped += 1
+        else:
+            active[live] = b
+            live += 1
+    return live, dropped, lost
+
+
+@kernel()
+def change_of(v, other, by_mass):
+    """Distance of two vectors: the sum or the maximum of the differences."""
+    return _distance(v, other) if by_mass else _gap(v, other)
+
+
+@kernel()
+def active_blocks(v, active):
+    """List the blocks in which v is not 0; their number."""
+    live = 0
+    for b in range(active.size):
+        if _peak(v[(b + 1) * SIDE : (b + 2) * SIDE]) > 0.0:
+            active[live] = b
+            live += 1
+    return live
 
 
 @kernel()
@@ -228,76 +290,38 @@ def run_products(
         v_0 between two blocks of zeros; overwritten.
     windows : (start, pointer, weights)
     sums, costs, dots : (T, blocks * SIDE), (m, blocks * SIDE), (m, products + 1) arrays
-        dots[:, k] = costs v_k.
+        dots[:, k] = costs v_k; sums and dots are 0 at first.
     lost : (products + 1,) array
         What has been set to 0 before v_k, in the norm (sum or maximum).
     budget, settle : float
         Limits of lost, and of the change still to come at which the products end.
+    by_mass : bool
+        Whether the norm is the sum.
 
     Returns
     -------
-    (k, change) : the last product made, and the distance of its vector to the one before if it was
-        the last because so little was to come, else 0.
+    (k, change, v_k) : the last product made, and the distance of its vector to the one before if it
+        was the last because so little was to come, else 0.
     """
-    pointer, origin, rate, stay = matrix
-    shift_first, shifted, shift, value, follower_first, follower = blocks
-    start, window_first, weights = windows
+    follower_first, follower = blocks[4:]
     count = follower_first.size - 1
     other = np.zeros_like(v)
     active, found = np.empty(count, np.int32), np.empty(count, np.int32)
-    dropped = np.empty(count, np.int32)
     stamp = np.full(count, -1)
-    number, weight = np.empty(start.size, np.int64), np.empty(start.size)
-    dot = np.zeros(dots.shape[0])
-    live = 0
-    for b in range(count):
-        if _peak(v[(b + 1) * SIDE : (b + 2) * SIDE]) > 0.0:
-            active[live] = b
-            live += 1
-    for k in range(products + 1):
-        open_ = _open_windows(k, start, window_first, weights, number, weight)
-        dot[:] = 0.0
-        gone = 0
-        change = 0.0
-        if k == 0:
-            for i in range(live):
-                _collect(active[i], v, number[:open_], weight, sums, costs, dot)
-        else:
-            reached = _reach(active, live, follower_first, follower, stamp, k, found)
-            watch = k % PERIOD == 0
-            room = budget * k / products - lost[k - 1]
-            limit = room / reached if by_mass else room
-            most = 0.0
-            live = 0
-            for i in range(reached):
-                b = found[i]
-                if shifted[b]:
-                    _shifted_block(b, shift_first, shift, value, stay, v, other)
-                else:
-                    _rows_block(b, pointer, origin, rate, stay, v, other)
-                block = other[(b + 1) * SIDE : (b + 2) * SIDE]
-                size = _mass(block) if by_mass else _peak(block)
-                if size <= limit:
-                    most = most + size if by_mass else max(most, size)
-                    block[:] = 0.0
-                    dropped[gone] = b
-                    gone += 1
-                else:
-                    active[live] = b
-                    live += 1
-                    _collect(b, other, number[:open_], weight, sums, costs, dot)
-                if watch:
-                    before = v[(b + 1) * SIDE : (b + 2) * SIDE]
-                    if by_mass:
-                        change += _distance(block, before)
-                    else:
-                        change = max(change, _gap(block, before))
-            lost[k] = lost[k - 1] + most
-            for i in range(gone):
-                v[(dropped[i] + 1) * SIDE : (dropped[i] + 2) * SIDE] = 0.0
-            v, other = other, v
-            if watch and (products - k) * change <= settle:
-                dots[:, k] = dot
-                return k, change, v
-        dots[:, k] = dot
+    live = active_blocks(v, active)
+    add_active(0, v, active[:live], windows, sums, costs, dots)
+    for k in range(1, products + 1):
+        reached = _reach(active, live, follower_first, follower, stamp, k, found)
+        room = budget * k / products - lost[k - 1]
+        live, dropped, gone = multiply_active(
+            matrix, blocks, v, other, active, found, reached, room, by_mass
+        )
+        lost[k] = lost[k - 1] + gone
+        change = change_of(v, other, by_mass) if k % PERIOD == 0 else np.inf
+        for i in range(dropped):
+            v[(found[i] + 1) * SIDE : (found[i] + 2) * SIDE] = 0.0
+        v, other = other, v
+        add_active(k, v, active[:live], windows, sums, costs, dots)
+        if (products - k) * change <= settle:
+            return k, change, v
     return products, 0.0, v
