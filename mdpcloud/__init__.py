@@ -23,19 +23,25 @@ if TYPE_CHECKING:
     from mdpcloud.model.policy import Policy
     from mdpcloud.model.space import Lattice, Reachable
     from mdpcloud.model.tabular import tabular
+    from mdpcloud.model.timed_policy import TimedPolicy
     from mdpcloud.scenario import read_scenario
     from mdpcloud.solve import (
         AverageCost,
         Discounted,
         FiniteHorizon,
         TotalCost,
+        bracketed,
+        estimated,
         evaluate,
+        first_passage,
         improve,
         load_solution,
         long_run,
         recurrent_classes,
+        sensitivity,
         solve,
         stationary,
+        transient,
     )
 
 __version__ = "0.1.0"
@@ -54,9 +60,13 @@ _HOME = {
     "Move": "model.event",
     "Policy": "model.policy",
     "Reachable": "model.space",
+    "TimedPolicy": "model.timed_policy",
     "TotalCost": "solve",
+    "bracketed": "solve",
     "compare": "compare",
+    "estimated": "solve",
     "evaluate": "solve",
+    "first_passage": "solve",
     "improve": "solve",
     "load_solution": "solve",
     "long_run": "solve",
@@ -64,10 +74,12 @@ _HOME = {
     "policy": "engine.rules",
     "read_scenario": "scenario",
     "recurrent_classes": "solve",
+    "sensitivity": "solve",
     "solve": "solve",
     "stationary": "solve",
     "step": "model.event",
     "tabular": "model.tabular",
+    "transient": "solve",
 }
 _SUBPACKAGES = ("indices", "queues", "systems")
 
@@ -89,10 +101,14 @@ __all__ = [
     "Policy",
     "Reachable",
     "SolveError",
+    "TimedPolicy",
     "TotalCost",
     "__version__",
+    "bracketed",
     "compare",
+    "estimated",
     "evaluate",
+    "first_passage",
     "improve",
     "indices",
     "load_solution",
@@ -102,11 +118,13 @@ __all__ = [
     "queues",
     "read_scenario",
     "recurrent_classes",
+    "sensitivity",
     "solve",
     "stationary",
     "step",
     "systems",
     "tabular",
+    "transient",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +12,96 @@ import numpy as np
 
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve.criteria import AverageCost, Discounted
+from mdpcloud.model.timed_policy import Changes, TimedPolicy
+from mdpcloud.solve.constrained import ConstrainedSolution, RandomisedState
+from mdpcloud.solve.criteria import AverageCost, Criterion, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.limits import Status
 from mdpcloud.solve.result import Evaluation, Solution
 
 __all__ = ["load_solution", "save"]
 
 FORMAT = 1
-_KINDS = {"solution": Solution, "evaluation": Evaluation}
-_CRITERIA = {"average": AverageCost, "discounted": Discounted}
+_KINDS: dict[str, type] = {
+    "solution": Solution,
+    "evaluation": Evaluation,
+    "constrained": ConstrainedSolution,
+}
+_CRITERIA: dict[str, type] = {
+    "average": AverageCost,
+    "discounted": Discounted,
+    "finite_horizon": FiniteHorizon,
+    "total": TotalCost,
+}
 
 
 def save(result: Any, path: str | Path) -> None:
-    """Write a `Solution` or `Evaluation`; the file gets exactly the name given."""
-    average = isinstance(result.criterion, AverageCost)
-    measures = result.measures if isinstance(result, Evaluation) else {}
+    """Write a `Solution` or `Evaluation`; the file gets exactly the name given.
+
+    Raises
+    ------
+    InputError
+        When the criterion holds a function.
+    """
+    measures = getattr(result, "measures", {})
+    policy = result.policy
     header = {
         "format": FORMAT,
-        "kind": "evaluation" if isinstance(result, Evaluation) else "solution",
-        "criterion": ["average" if average else "discounted", asdict(result.criterion)],
+        "kind": _name_of(result, _KINDS),
+        "criterion": [_name_of(result.criterion, _CRITERIA), _settings(result.criterion)],
         "status": result.status.name,
         "iterations": result.iterations,
         "solver": result.solver,
         "elapsed": result.elapsed,
-        "names": {name: list(actions) for name, actions in result.policy.names.items()},
-        "shape": list(result.policy.shape),
+        "names": {name: list(actions) for name, actions in policy.names.items()},
+        "shape": list(policy.shape),
+        "horizon": getattr(policy, "horizon", None),
         "measures": list(measures),
+        "limits": _limits(result),
     }
     arrays = {
         "gains": result.gains,
         "values": result.values,
         "lower": np.asarray(result.bounds[0]),
         "upper": np.asarray(result.bounds[1]),
-        **{f"policy {k}": array for k, array in enumerate(result.policy.actions.values())},
+        **{f"policy {k}": array for k, array in enumerate(policy.actions.values())},
+        **{
+            f"{part} {k}": array
+            for k, changes in enumerate(getattr(policy, "changes", {}).values())
+            for part, array in changes._asdict().items()
+        },
         **{f"measure {k}": np.array(bounds) for k, bounds in enumerate(measures.values())},
     }
     with Path(path).open("wb") as file:
         np.savez(file, header=np.array(json.dumps(header)), **arrays)
+
+
+def _name_of(value: Any, kinds: dict[str, type]) -> str:
+    return next(name for name, kind in kinds.items() if type(value) is kind)
+
+
+def _settings(criterion: Criterion) -> dict[str, Any]:
+    """The fields of a criterion, arrays as lists."""
+    settings = {field.name: getattr(criterion, field.name) for field in fields(criterion)}
+    for name, value in settings.items():
+        if callable(value):
+            raise InputError(
+                f"a {type(criterion).__name__} whose {name} is a function cannot be saved; give "
+                "an array"
+            )
+        if value is not None:
+            settings[name] = np.asarray(value).tolist()
+    return settings
+
+
+def _limits(result: Any) -> dict[str, Any]:
+    """What a constrained solution says of its limits."""
+    if not isinstance(result, ConstrainedSolution):
+        return {}
+    return {
+        "multipliers": dict(result.multipliers),
+        "slack": dict(result.slack),
+        "randomised": [asdict(state) for state in result.randomised],
+    }
 
 
 def load_solution(path: str | Path) -> Any:
@@ -78,26 +131,41 @@ def load_solution(path: str | Path) -> Any:
 
 
 def _restored(header: dict[str, Any], stored: dict[str, Any]) -> Any:
-    names = {name: tuple(actions) for name, actions in header["names"].items()}
-    actions = {name: stored[f"policy {k}"] for k, name in enumerate(names)}
     lower, upper = stored["lower"], stored["upper"]
     kind, settings = header["criterion"]
     common = {
         "gains": stored["gains"],
         "bounds": _bounds(lower, upper),
         "values": stored["values"],
-        "policy": Policy(actions, names, tuple(header["shape"])),
+        "policy": _policy(header, stored),
         "status": Status[header["status"]],
         "iterations": header["iterations"],
         "solver": header["solver"],
         "elapsed": header["elapsed"],
         "criterion": _CRITERIA[kind](**settings),
     }
-    if header["kind"] == "evaluation":
+    if header["kind"] != "solution":
         common["measures"] = {
             name: _bounds(*stored[f"measure {k}"]) for k, name in enumerate(header["measures"])
         }
+    if header["kind"] == "constrained":
+        limits = header["limits"]
+        randomised = tuple(RandomisedState(**state) for state in limits.pop("randomised"))
+        common.update(limits, randomised=randomised)
     return _KINDS[header["kind"]](**common)
+
+
+def _policy(header: dict[str, Any], stored: dict[str, Any]) -> Policy | TimedPolicy:
+    names = {name: tuple(actions) for name, actions in header["names"].items()}
+    actions = {name: stored[f"policy {k}"] for k, name in enumerate(names)}
+    policy = Policy(actions, names, tuple(header["shape"]))
+    if header.get("horizon") is None:
+        return policy
+    changes = {
+        name: Changes(*(stored[f"{part} {k}"] for part in Changes._fields))
+        for k, name in enumerate(names)
+    }
+    return TimedPolicy(policy, changes, header["horizon"])
 
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
