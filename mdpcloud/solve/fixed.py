@@ -13,12 +13,11 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
+from mdpcloud.solve.direct import direct_limit
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 
 __all__ = ["FixedResult", "FixedSolver"]
 
-DIRECT = 3000  # states up to which LU comes first
-DIRECT_BY_AXES = {1: 1_000_000, 2: 100_000}  # the same, where states have few coordinates
 DIRECT_AFTER_ALL = 60_000  # states up to which LU is tried when the iteration fails
 PRODUCTS = 20_000
 ATTEMPTS = 4
@@ -58,7 +57,7 @@ class FixedSolver:
         SingularChainError
             When the chain has several recurrent classes.
         """
-        if self._direct is not None or problem.n <= _direct_limit(problem):
+        if self._direct is not None or problem.n <= direct_limit(problem):
             return self._solve_directly(problem)
         result = self._solve_iteratively(problem)
         if result.status is Status.STALLED and problem.n <= DIRECT_AFTER_ALL:
@@ -108,12 +107,6 @@ class FixedSolver:
         width = self._goal(problem).width(low, high, _size(values))
         status = Status.CONVERGED if high - low <= width else otherwise
         return FixedResult(values, low, high, status)
-
-
-def _direct_limit(problem: Any) -> int:
-    """States up to which LU comes first: its fill grows with the dimension of the states' graph."""
-    grid = getattr(problem, "grid", None)
-    return DIRECT if grid is None else DIRECT_BY_AXES.get(len(grid.axes), DIRECT)
 
 
 def _size(values: Floats) -> float:

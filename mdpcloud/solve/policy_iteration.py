@@ -15,6 +15,7 @@ import numpy as np
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.certificate import certify, rounding_margin
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
+from mdpcloud.solve.direct import direct_limit
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
 from mdpcloud.solve.value_iteration import Sweeper
@@ -28,8 +29,8 @@ class PolicyIteration:
 
     Parameters
     ----------
-    direct : int
-        States up to which a policy is evaluated by sparse LU.
+    direct : int, optional
+        States up to which a policy is evaluated by sparse LU; None decides by the model's shape.
     forcing : float
         Residual of an iterative evaluation over the current bracket.
     warm_up : int
@@ -38,7 +39,7 @@ class PolicyIteration:
         Matrix-vector products per evaluation.
     """
 
-    direct: int = 3000
+    direct: int | None = None
     forcing: float = 0.1
     warm_up: int = 30
     products: int = 400
@@ -65,6 +66,7 @@ class _Search:
         self.solver, self.problem, self.goal, self.monitor = solver, problem, goal, monitor
         self.sweeper = Sweeper(problem, goal, monitor, start)
         self.pinned = 0
+        self.direct = direct_limit(problem) if solver.direct is None else solver.direct
 
     @property
     def h(self) -> Floats:
@@ -109,7 +111,7 @@ class _Search:
 
     def _evaluate(self, fixed: Any, h: Floats, part: float) -> Floats | None:
         discount = self.goal.discount
-        if fixed.n <= self.solver.direct:
+        if fixed.n <= self.direct:
             generator, cost = fixed.chain()
             chain = DirectChain(generator, discount, self.pinned)
             self.pinned = chain.pinned

@@ -385,9 +385,9 @@ def test_a_measure_that_is_no_number_is_refused_by_name_and_state():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("direct", [{}, {2: 100_000}])
+@pytest.mark.parametrize("direct", [3000, 100_000])
 def test_progress_of_a_large_evaluation_encloses_the_gain(monkeypatch, direct):
-    monkeypatch.setattr(fixed, "DIRECT_BY_AXES", direct)
+    monkeypatch.setattr(fixed, "direct_limit", lambda problem: direct)
     model, seen = two_queues((80, 80)), []
     found = mc.evaluate(
         model, lambda x: np.where(x.node[0] < 80, 0, 2), progress=lambda *r: seen.append(r)
@@ -397,7 +397,7 @@ def test_progress_of_a_large_evaluation_encloses_the_gain(monkeypatch, direct):
 
 
 def test_a_partial_evaluation_is_carried_or_returned(monkeypatch):
-    monkeypatch.setattr(fixed, "DIRECT_BY_AXES", {})
+    monkeypatch.setattr(fixed, "direct_limit", lambda problem: 3000)
     model = two_queues((80, 80))
     with pytest.raises(mc.SolveError, match="stopped at the time limit") as caught:
         mc.evaluate(model, "refuse", time_limit=1e-9)

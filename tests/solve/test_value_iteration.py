@@ -6,10 +6,9 @@ import numpy as np
 
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
-from mdpcloud.solve.choice import default_solvers
 from mdpcloud.solve.limits import Goal, Monitor, Status
 from mdpcloud.solve.value_iteration import ValueIteration
-from tests.admission import admission, two_queues
+from tests.admission import two_queues
 from tests.models.routing import Node, routing
 
 GOAL = Goal(1e-8, 10.0)
@@ -49,13 +48,6 @@ def test_the_solution_is_a_fixed_point_that_takes_one_sweep() -> None:
     problem: Any = compile_model(model)
     _, monitor = run(model, problem.unpack(outcome.h))
     assert monitor.iterations <= 2
-
-
-def test_small_models_are_solved_by_policies_and_large_ones_by_sweeps_first() -> None:
-    small, large = (compile_model(admission(cap)) for cap in (20, 5000))
-    assert default_solvers(small)[0].name == "policy_iteration"
-    assert [s.name for s in default_solvers(large)[:2]] == ["value_iteration", "policy_iteration"]
-    assert default_solvers(large)[-1] == ValueIteration()
 
 
 def test_extrapolation_saves_most_sweeps_of_a_slow_chain() -> None:
