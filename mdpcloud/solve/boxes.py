@@ -34,7 +34,6 @@ __all__ = [
     "Growth",
     "Work",
     "checked_start",
-    "extended",
     "growth_of",
     "near_growing_edges",
     "on_growing_boxes",
@@ -145,26 +144,36 @@ class Work:
         Goal(self.tolerance, 0.0)
         Monitor(time_limit=self.budget.limit)
 
-    def run(self, model: Any, rule: Any, start: Floats | None = None) -> Found:
-        """The optimum, or the cost of a rule; a partial result is returned, not raised."""
+    def run(self, model: Any, rule: Any, before: Found | None) -> tuple[Found, Any]:
+        """The optimum, or the cost of a rule, and the compiled model.
+
+        A partial result is returned, not raised. ``before`` is what was found on a smaller box.
+        """
         model = _without_measures(model)
-        if rule is None and not any(term.decision for term in compile_model(model).terms):
+        problem: Any = compile_model(model)
+        if rule is None and not any(term.decision for term in problem.terms):
             rule = {}
-        if rule is not None:
-            return evaluate(
-                model,
-                rule,
-                tolerance=self.tolerance,
-                time_limit=self.budget.left,
-                threads=self.threads,
-                progress=self.progress,
-                strict=False,
-            )
+        if rule is None:
+            return self._solved(model, _extended(before, problem.shape)), problem
+        return self._evaluated(model, rule), problem
+
+    def _solved(self, model: Any, start: Floats | None) -> Found:
         return solve(
             model,
             solver=self.solver,
             tolerance=self.tolerance,
             start=start,
+            time_limit=self.budget.left,
+            threads=self.threads,
+            progress=self.progress,
+            strict=False,
+        )
+
+    def _evaluated(self, model: Any, rule: Any) -> Found:
+        return evaluate(
+            model,
+            rule,
+            tolerance=self.tolerance,
             time_limit=self.budget.left,
             threads=self.threads,
             progress=self.progress,
@@ -189,12 +198,12 @@ def with_rule(built: Any) -> tuple[Any, Any]:
     return built, None
 
 
-def extended(found: Found | None, caps: Caps) -> Floats | None:
-    """Relative values of a smaller box, continued at their edges; None where it is no box."""
-    if found is None or len(found.policy.shape) != len(caps):
+def _extended(found: Found | None, shape: tuple[int, ...]) -> Floats | None:
+    """Relative values of a smaller box, continued at their edges; None where there is none."""
+    if found is None or len(found.policy.shape) != len(shape):
         return None
     values = found.values.reshape(found.policy.shape)
-    pad = [(0, cap + 1 - n) for cap, n in zip(caps, values.shape, strict=True)]
+    pad = [(0, size - n) for size, n in zip(shape, values.shape, strict=True)]
     if any(more < 0 for _, more in pad):
         return None
     return np.pad(values, pad, mode="edge").ravel()

@@ -19,7 +19,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.engine import compile_model
 from mdpcloud.errors import SolveError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.boxes import (
@@ -31,7 +30,6 @@ from mdpcloud.solve.boxes import (
     Growth,
     Work,
     checked_start,
-    extended,
     growth_of,
     near_growing_edges,
     on_growing_boxes,
@@ -220,16 +218,18 @@ class _Bracket:
     def __call__(self, caps: Caps, before: Truncation | None) -> tuple[Truncation, str | None]:
         """The bracket on a box, or the better of its ends and those before."""
         model, rule = with_rule(self.upper(caps))
-        self.above = above = self.work.run(model, rule, extended(self.above, caps))
+        above, problem = self.work.run(model, rule, self.above)
+        self.above = above
         boxes = 1 if before is None else before.boxes + 1
         cheaper, rule = with_rule(self.lower(caps))
         if cheaper is None:
             return _single(above, caps, boxes), _status(above)
-        self.below = below = self.work.run(cheaper, rule, extended(self.below or above, caps))
+        below, _ = self.work.run(cheaper, rule, self.below or above)
+        self.below = below
         now = _between(below, above, caps, boxes)
         found = now if before is None else _tighter(before, now)
         if found.caps == caps:
-            self.scale = compile_model(model).cost_scale
+            self.scale = problem.cost_scale
         if found.bounds[1] - found.bounds[0] <= self._wanted(found):
             return found, "converged"
         return found, _stopped(self.work, above, below)
@@ -371,17 +371,19 @@ class _Estimate:
     def __call__(self, caps: Caps, before: Truncation | None) -> tuple[Truncation, str | None]:
         """The estimate on a box."""
         model, rule = with_rule(self.build(caps))
-        problem: Any = compile_model(model)
-        found = self.work.run(model, rule, extended(self.last, caps))
-        lower, upper = _bounds(found)
-        error = self._change(0.5 * (lower + upper), upper - lower, before) + 0.5 * (upper - lower)
-        usable = found.status in (Status.CONVERGED, Status.PRECISION)
-        mass = self._boundary(model, problem, found) if usable else None
+        found, problem = self.work.run(model, rule, self.last)
         self.last = found
+        usable = found.status in (Status.CONVERGED, Status.PRECISION)
+        if not usable and before is not None:
+            return before, _status(found)
+        mass = self._boundary(model, problem, found) if usable else None
+        lower, upper = _bounds(found)
+        cost = 0.5 * (lower + upper)
+        error = self._change(cost, upper - lower, before) + 0.5 * (upper - lower)
         now = Truncation(
             kind="estimated",
-            cost=0.5 * (lower + upper),
-            bounds=(0.5 * (lower + upper) - error, 0.5 * (lower + upper) + error),
+            cost=cost,
+            bounds=(cost - error, cost + error),
             error=error,
             caps=caps,
             states=found.values.size,

@@ -208,6 +208,42 @@ def test_a_tandem_has_the_mean_numbers_of_jackson() -> None:
     assert len(found.caps) == 2
 
 
+def shortest_queue(cap: int, rate: float) -> mc.Model:
+    """Two servers of rate 1, a job joins either queue; lost where both are full."""
+
+    def full(x: Any) -> Any:
+        return (x.queue[0] == cap) & (x.queue[1] == cap)
+
+    routes = [mc.Action(f"queue {k}", mc.step(queue={k: +1})) for k in (0, 1)]
+    arrival = mc.Event("arrival", rate, [*routes, mc.Action("lost", allowed=full)])
+    services = [
+        mc.Event(f"service {k}", lambda x, k=k: 1.0 * (x.queue[k] > 0), mc.step(queue={k: -1}))
+        for k in (0, 1)
+    ]
+    jobs = [lambda x, k=k: x.queue[k] for k in (0, 1)]
+    return mc.Model(mc.Lattice({"queue": (cap, cap)}), [arrival, *services], cost_rate=jobs)
+
+
+def jobs_at_shortest_queues(cap: int, rate: float) -> float:
+    """Mean number of jobs when each joins the shorter of two queues: a dense linear system."""
+    n = cap + 1
+    generator = np.zeros((n * n, n * n))
+    for i, j in np.ndindex(n, n):
+        low = (i + 1, j) if i <= j else (i, j + 1)
+        for flow, (k, m) in ((rate, low), (1.0, (i - 1, j)), (1.0, (i, j - 1))):
+            if 0 <= k < n and 0 <= m < n:
+                generator[i * n + j, k * n + m] += flow
+    generator -= np.diag(generator.sum(axis=1))
+    generator[:, 0] = 1.0
+    law = np.linalg.solve(generator.T, np.eye(n * n)[0])
+    return float(law @ np.indices((n, n)).sum(axis=0).ravel())
+
+
+def test_joining_the_shorter_of_two_queues_without_a_limit_is_optimal() -> None:
+    found = estimated(lambda caps: shortest_queue(caps[0], 1.0), [6])
+    assert found.cost == pytest.approx(jobs_at_shortest_queues(20, 1.0), abs=found.error + 1e-10)
+
+
 def test_an_orbit_without_a_limit_has_the_reference_values() -> None:
     """Edges that do not grow (servers, failures) are no cuts, whatever their mass."""
     case = RETRIAL["cases"][0]
@@ -315,6 +351,25 @@ def test_the_edge_of_a_region_is_where_one_more_step_leaves_it() -> None:
     assert np.array_equal(near, total >= 4)
     assert not near_growing_edges(columns(5), columns(5)).any()
     assert np.array_equal(near_growing_edges([], columns(5)), near)
+
+
+def test_a_solve_that_is_cut_short_leaves_the_estimate_of_the_box_before() -> None:
+    calls: list[int] = []
+
+    def build(caps: tuple[int, ...]) -> mc.Model:
+        calls.append(caps[0])
+        return shortest_queue(caps[0], 1.6)
+
+    def stop(*_: object) -> None:
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+
+    found = estimated(build, [6], progress=stop, strict=False)
+    assert found.status == "interrupted"
+    assert found.caps == (14,)
+    assert found.boxes == 2
+    first = estimated(build, [6], progress=stop, strict=False)
+    assert (first.status, first.boxes, first.boundary) == ("interrupted", 1, None)
 
 
 def test_every_solve_gets_a_share_of_a_time_limit_that_is_past() -> None:
