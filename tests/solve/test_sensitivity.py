@@ -16,6 +16,7 @@ from mdpcloud.systems import CloudRouting, Node
 from tests.common.exact import exact_optimum
 from tests.common.interpreter import interpret
 from tests.common.random_models import returning_models
+from tests.models import Case, cases
 
 TWO = CloudRouting((Node(1, 2.0, 0.5), Node(1, 1.0, 0.5)), 3.0, 0.4)
 EQUAL = CloudRouting((Node(2, 2.0, 0.3), Node(2, 2.0, 0.3)), 6.0, 0.25)
@@ -168,6 +169,16 @@ def test_the_derivatives_in_the_events_add_up_to_that_in_time() -> None:
     ).derivative
     assert sum(part.derivative for part in parts.values()) + rest == pytest.approx(total, rel=1e-10)
     assert total == pytest.approx(3546 / 7715, rel=1e-10)
+
+
+MODELS = [case for case in cases() if isinstance(case.build(), mc.Model)]
+
+
+@pytest.mark.parametrize("case", MODELS, ids=lambda case: case.name)
+def test_in_every_small_system_the_derivative_in_time_is_the_gain(case: Case) -> None:
+    model = case.build()
+    found = sensitivity(lambda t: scaled(model, t), 1.0)
+    assert found.derivative == pytest.approx(found.gain, abs=max(found.error, 1e-12))
 
 
 # --- systems --------------------------------------------------------------------------------------
