@@ -8,6 +8,7 @@ s being the time to go. In discrete time V(s + 1) = V(s) + F(V(s)).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ __all__ = ["evaluate_horizon", "solve_horizon"]
 
 ROUGH = 1e-2  # tolerance of the first look at the size of the values
 BOLD = 2.5  # aim of the first course, in goals: widths shrink again on the way
-ATTEMPTS = 5
+ATTEMPTS = 6
+NOISE = 0.7  # part of the goal: where rounding takes more, smaller steps do not help
 
 
 def solve_horizon(
@@ -112,28 +114,28 @@ def evaluate_horizon(
 
 
 def _solved(task: Task) -> tuple[Outcome, TimedPolicy]:
-    """Courses with ever smaller steps until the bounds meet the goal, or no longer close."""
+    """Courses with ever smaller steps until the bounds meet the goal, or rounding forbids it."""
     aim = BOLD * task.width(_size(task))
-    best, policy = _course(task, aim)
+    best, policy, noise = _course(task, aim)
     for _ in range(ATTEMPTS - 1):
         goal = task.goal(best)
-        if best.stopped is not None or best.width <= goal:
+        if best.stopped is not None or best.width <= goal or noise > NOISE * goal:
             break
-        aim *= 0.6 * goal / best.width
-        outcome, another = _course(task, aim)
-        closing = outcome.width < 0.7 * best.width
+        aim *= min(0.5, 0.6 * goal / best.width)
+        outcome, another, noise = _course(task, aim)
         if outcome.width < best.width:
             best, policy = outcome, another
-        if not closing:
-            break
+        best = replace(best, stopped=outcome.stopped)
     return best, policy
 
 
-def _course(task: Task, aim: float) -> tuple[Outcome, TimedPolicy]:
+def _course(task: Task, aim: float) -> tuple[Outcome, TimedPolicy, float]:
+    """Bounds, policy, and the part of the bounds' width that smaller steps would not save."""
     course = Course(task.problem, task.final, task.horizon, aim, task.setting)
     stopped = course.follow()
     end = course.point
-    return Outcome(end.lower.lower, end.upper.upper, stopped), course.record.policy()
+    outcome = Outcome(end.lower.lower, end.upper.upper, stopped)
+    return outcome, course.record.policy(), end.noise
 
 
 def _size(task: Task) -> float:

@@ -72,11 +72,19 @@ class _Induction:
     def run(self) -> None:
         """Step back to time 0, or to where the rest is known."""
         sweeps = self.sweeps
+        if self.steps > MOST:
+            self._probe()
         while sweeps.done < self.steps and not self._known():
             if self.steps > MOST and sweeps.done >= PROBE:
                 raise sweeps.hopeless(self.steps, self.steps)
             self._choose()
             sweeps.sweep()
+
+    def _probe(self) -> None:
+        """Refuse a horizon that is hopeless even if the values were as large as they can be."""
+        target = SHARE * self.task.width(self.task.largest) / self.steps
+        probe = Sweeps(self.task.problem, self.task.final, 1.0, self.task.setting)
+        probe.settle(self.steps, target, self.steps)
 
     def _choose(self) -> None:
         """Record the greedy choice of the next step back."""

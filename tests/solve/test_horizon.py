@@ -293,6 +293,17 @@ def test_a_limit_leaves_bounds_that_hold(most):
     assert (again.bounds[0] <= result.bounds[1]).all()
 
 
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+def test_a_limit_in_any_attempt_is_told(part):
+    whole = solve(two_ways(), 1.0, SUCCESS, tolerance=1e-8)
+    result = solve(
+        two_ways(), 1.0, SUCCESS, tolerance=1e-8, max_iterations=int(part * whole.iterations)
+    )
+    assert result.status is Status.ITERATIONS
+    assert (result.bounds[0] <= whole.bounds[1]).all()
+    assert (whole.bounds[0] <= result.bounds[1]).all()
+
+
 @pytest.mark.parametrize("most", [1, 5, 40, 100])
 def test_a_limit_leaves_bounds_of_a_policy_that_hold(most):
     model, policy = two_queues(), solved(9.0).policy
