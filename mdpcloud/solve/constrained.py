@@ -29,24 +29,28 @@ import numpy as np
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats, choice_dtype
 from mdpcloud.engine.rows import RowsProblem
-from mdpcloud.engine.structure import end_components
-from mdpcloud.errors import MultichainError, SolveError
+from mdpcloud.errors import SolveError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.constrained_dual import priced_bound
 from mdpcloud.solve.constrained_measures import Standing, put_inside
 from mdpcloud.solve.constrained_policy import mixture_of, shares_of
-from mdpcloud.solve.constrained_report import InfeasibleError, message_of, report_of
+from mdpcloud.solve.constrained_program import (
+    law_of_chain,
+    occupation,
+    refuse_components,
+    unconstrained_law,
+)
+from mdpcloud.solve.constrained_report import InfeasibleError
 from mdpcloud.solve.constrained_terms import Constraint, constraints_of
-from mdpcloud.solve.highs import Unsolved
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
-from mdpcloud.solve.occupation import Average, Occupation, OccupationProgram
+from mdpcloud.solve.occupation import Average, Occupation
 from mdpcloud.solve.result import Solution
 
 __all__ = ["ConstrainedSolution", "RandomisedState", "solve_constrained"]
 
 EVALUATION = 1e-4  # of the tolerance: relative width of the bounds of the policy's averages
 PRICING = 1e-2  # of the tolerance: relative width of the bounds of the priced optimum
-EASED = 1e-9  # of a constraint's unit: how far a limit that can just be met is relaxed
+SCALINGS = 3  # of the linear program at most
 
 
 @dataclass(frozen=True)
@@ -160,44 +164,48 @@ def solve_constrained(
     problem = compile_model(model, threads=threads)
     wanted = constraints_of(model, problem, constraints)
     explicit = RowsProblem(problem.rows(), problem.terms, problem.discrete, problem.label)
-    _refuse_components(explicit)
-    try:
-        found = _occupation(explicit, wanted, tolerance, monitor)
-    except Stopped as stop:
-        raise SolveError(f"{stop.status.value}: the linear program is not solved") from None
-    return _certified(explicit, problem.shape, wanted, found, tolerance, monitor)
+    refuse_components(explicit)
+    return _first_success(problem, explicit, wanted, tolerance, monitor)
 
 
-def _refuse_components(problem: RowsProblem) -> None:
-    parts = end_components(problem.table)
-    if parts.count > 1:
-        firsts = [problem.label(int(parts.states(k)[0])) for k in range(2)]
-        raise MultichainError(
-            f"the model has {parts.count} end components (sets of states that a policy can stay "
-            f"in), such as those of states {firsts[0]} and {firsts[1]}; what is best within limits "
-            "then depends on the initial state and need not be a stationary policy: solve each "
-            "part as a model of its own"
-        )
-
-
-def _occupation(
-    problem: RowsProblem, wanted: Sequence[Constraint], tolerance: float, monitor: Monitor
-) -> Occupation:
-    """The program's solution, with limits relaxed a little where they can only just be met."""
-    rows = problem.table
-    program, cost = OccupationProgram(rows), Average(rows.cost_rate, rows.cost)
-    try:
-        return program.minimise(cost, [(c.average, c.limit) for c in wanted], monitor=monitor)
-    except Unsolved as error:
-        report = report_of(problem, program, wanted, monitor)
-        missed = report.violation[1]
-        if report.violation[0] > 0.0 and missed > 0.5 * tolerance:
-            raise InfeasibleError(message_of(report), report) from None
-        eased = [(c.average, c.limit + (missed + EASED) * c.unit) for c in wanted]
+def _first_success(
+    problem: Any,
+    explicit: RowsProblem,
+    wanted: Sequence[Constraint],
+    tolerance: float,
+    monitor: Monitor,
+) -> ConstrainedSolution:
+    """The solution by the program scaled by one law, then by the law that it finds."""
+    expected = unconstrained_law(problem, monitor)
+    best: ConstrainedSolution | None = None
+    for _ in range(SCALINGS):
         try:
-            return program.minimise(cost, eased, monitor=monitor)
-        except Unsolved:
-            raise SolveError(str(error), report) from None
+            found = occupation(explicit, wanted, expected, tolerance, monitor)
+        except Stopped as stop:
+            if best is None:
+                text = f"{stop.status.value}: the linear program is not solved"
+                raise SolveError(text) from None
+            return best
+        except InfeasibleError:
+            raise
+        except SolveError:
+            if expected is None:
+                break
+            expected = None
+            continue
+        solution, share = _certified(explicit, problem.shape, wanted, found, tolerance, monitor)
+        best = solution if best is None else min(best, solution, key=_badness)
+        if best.status is not Status.STALLED:
+            return best
+        expected = law_of_chain(explicit.mixed(mixture_of(explicit, share)))
+    if best is None:
+        raise SolveError("HiGHS did not solve the linear program, in any scaling")
+    return best
+
+
+def _badness(solution: ConstrainedSolution) -> tuple[bool, float]:
+    lower, upper = solution.bounds
+    return min(solution.slack.values()) < 0.0, upper - lower
 
 
 def _certified(
@@ -207,7 +215,8 @@ def _certified(
     found: Occupation,
     tolerance: float,
     monitor: Monitor,
-) -> ConstrainedSolution:
+) -> tuple[ConstrainedSolution, Floats]:
+    """The program's multipliers and policy with their bounds, and the policy by rows."""
     rows = problem.table
     cost = Average(rows.cost_rate, rows.cost)
     prices, start = found.multipliers, found.values
@@ -217,7 +226,7 @@ def _certified(
     lower, upper = priced.low, max(reached.cost.high, priced.low)
     monitor.report(lower, upper)
     width = Goal(tolerance, problem.cost_scale).width(lower, upper)
-    return ConstrainedSolution(
+    solution = ConstrainedSolution(
         gains=np.full(rows.n, 0.5 * (lower + upper)),
         bounds=(lower, upper),
         values=priced.values - priced.values[int(np.argmax(found.law))],
@@ -231,6 +240,7 @@ def _certified(
         slack=_slack(reached),
         randomised=tuple(_randomised(problem, reached.share)),
     )
+    return solution, reached.share
 
 
 def _status(reached: Standing, closed: bool, tolerance: float) -> Status:

@@ -34,7 +34,6 @@ __all__ = ["average_under", "evaluated", "mixture_of", "moved", "shares_of"]
 
 Longs: TypeAlias = NDArray[np.int64]
 
-VISITED = 1e-9  # of the time: what the program's tolerance leaves of a law or a weight
 UNIT_ROUNDOFF = 2.0**-53
 
 
@@ -54,8 +53,8 @@ def shares_of(problem: RowsProblem, found: Occupation, otherwise: Longs) -> Floa
         When the occupation measure is spread over several recurrent classes.
     """
     rows = problem.table
-    visited = found.law > VISITED
-    weight = np.where(found.weight > VISITED, found.weight, 0.0)
+    visited = found.law > found.noise
+    weight = np.where(found.weight > found.noise[rows.state], found.weight, 0.0)
     total = np.add.reduceat(weight, rows.groups) if weight.size else weight
     known = visited[rows.state[rows.groups]] & (total > 0.0)
     share = np.zeros(weight.size)

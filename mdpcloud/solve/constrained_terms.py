@@ -23,6 +23,8 @@ from mdpcloud.solve.occupation import Average
 
 __all__ = ["Constraint", "constraints_of"]
 
+LEAST_UNIT = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
@@ -38,8 +40,8 @@ class Constraint:
     sense : int
         1 for at most, -1 for at least.
     unit : float
-        What violations are measured in: the bound's size (times D's largest possible value); the
-        largest possible value of N where the bound is 0.
+        What violations are measured in: the bound's size (times D's largest possible value), but at
+        least a millionth of N's largest possible value, and that value where the bound is 0.
     """
 
     name: str
@@ -122,7 +124,9 @@ def _constraint(
 ) -> Constraint:
     top, bottom = averages[0], averages[1] if len(averages) == 2 else None
     unit = abs(bound) * (1.0 if bottom is None else bottom.size(rows))
-    return Constraint(key, top, bottom, bound, sense, unit or top.size(rows) or 1.0)
+    size = top.size(rows)
+    unit = size if bound == 0.0 else max(unit, LEAST_UNIT * size)
+    return Constraint(key, top, bottom, bound, sense, unit or 1.0)
 
 
 def _measures_of(key: Any, model: Model) -> list[str]:

@@ -20,10 +20,11 @@ from mdpcloud.solve.limits import Monitor, Status, Stopped
 __all__ = ["LinearSolution", "Unsolved", "linear_program"]
 
 FINEST = 1e-10  # the finest tolerance of HiGHS, absolute
+LEAST_ENTRY = 1e-12  # of a matrix: HiGHS takes smaller ones for 0, and cannot be told a finer value
 ATTEMPTS: tuple[tuple[float, dict[str, Any]], ...] = (
     (FINEST, {}),
-    (FINEST, {"presolve": "off"}),
     (10.0 * FINEST, {}),
+    (10.0 * FINEST, {"presolve": "off"}),
 )
 """Tolerance and further options; it gives up on some programs that it solves in another way."""
 
@@ -112,6 +113,7 @@ def _run(program: Any, monitor: Monitor) -> None:
             "solver": "simplex",
             "primal_feasibility_tolerance": tolerance,
             "dual_feasibility_tolerance": tolerance,
+            "small_matrix_value": LEAST_ENTRY,
             **_limits(monitor),
             **extra,
         }

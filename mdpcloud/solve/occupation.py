@@ -20,8 +20,12 @@ multipliers.
 Under discounting by alpha with every state equally likely at the start, alpha (1/n - pi(z)) is
 added to what flows into z, the last equation follows from the others, and h are the values.
 
-Each balance equation is divided by the state's largest rate, objective and inequalities by their
-largest possible values. What `mdpcloud.solve.highs` says is not certified; who uses it does that.
+HiGHS's tolerances are absolute, so what is small has to be scaled up. Where a law is known near
+which the solution is expected, variables are divided by that law (what is very small in it is
+raised), and the balance equation of a state by the flow through it, the law times the state's
+largest rate; else each balance equation is divided by the state's largest rate. Objective and
+inequalities are divided by their largest possible values. What `mdpcloud.solve.highs` says is
+not certified; who uses it does that.
 """
 
 from __future__ import annotations
@@ -44,6 +48,9 @@ __all__ = ["MOST_ROWS", "Average", "Occupation", "OccupationProgram"]
 
 MOST_ROWS = 200_000
 """Rows up to which the program is solved."""
+
+LEAST_PART = 1e-4  # of the largest time or flow expected in a state: smaller ones are raised to it
+NOISE = 1e-9  # of a variable's expected size: what the tolerances leave of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +93,15 @@ class Occupation:
         Relative values; values under discounting.
     multipliers : (K,) array
         Of the inequalities, >= 0: cost per unit of their averages.
+    noise : (n,) array
+        What is below it, in the law or the weights of a state, may be due to HiGHS's tolerances.
     """
 
     law: Floats
     weight: Floats
     values: Floats
     multipliers: Floats
+    noise: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +113,8 @@ class OccupationProgram:
     rows : Rows
     discount : float
         1/time; 0 for average cost.
+    expected : (n,) array, optional
+        A law that the solution's is expected to be near.
 
     Raises
     ------
@@ -112,6 +124,7 @@ class OccupationProgram:
 
     rows: Rows
     discount: float = 0.0
+    expected: Floats | None = None
 
     def __post_init__(self) -> None:
         count = self.rows.state.size
@@ -138,7 +151,7 @@ class OccupationProgram:
         Stopped
             At a limit of the monitor.
         """
-        unit = cost.size(self.rows) or 1.0
+        unit = (cost.size(self.rows) or 1.0) / self._count
         objective = self._coefficients(cost) / unit
         return self._solve(objective, unit, limited, np.zeros(len(limited)), monitor)
 
@@ -168,28 +181,47 @@ class OccupationProgram:
         return Columns.of(self.rows)
 
     def _coefficients(self, average: Average) -> Floats:
-        return self._columns.coefficients(average.state, average.row)
+        """Coefficients of an average in the scaled variables."""
+        plain = self._columns.coefficients(average.state, average.row)
+        return plain * self._time[self._columns.state]
 
     @cached_property
-    def _scale(self) -> Floats:
+    def _rate(self) -> Floats:
         """Largest rate out of each state (n,), 1/time; 1 where nothing moves."""
         out = np.asarray(self.rows.transitions.sum(axis=1), np.float64).ravel()
         largest = self.rows.largest_per_state(out) + self.discount
         return np.where(largest > 0.0, largest, 1.0)
 
     @cached_property
+    def _time(self) -> Floats:
+        """What the variables of each state are divided by, (n,)."""
+        if self.expected is None:
+            return np.ones(self.rows.n)
+        law, rate = self.expected, self._rate
+        least = LEAST_PART * np.minimum(law.max(), (law * rate).max() / rate)
+        return np.asarray(np.maximum(law, least), np.float64)
+
+    @cached_property
+    def _count(self) -> float:
+        """What the scaled variables are expected to sum to."""
+        return 1.0 if self.expected is None else float((self.expected / self._time).sum())
+
+    @cached_property
     def _equations(self) -> tuple[Matrix, Floats]:
         """Matrix and right-hand side: balance, links, and the sum of pi."""
-        columns, n = self._columns, self.rows.n
-        balance = sparse.diags_array(1.0 / self._scale, format="csr") @ columns.flows(self.discount)
+        columns, n, links = self._columns, self.rows.n, self._columns.links()
         total = sparse.csr_array(columns.carries[None, :].astype(np.float64))
-        blocks = [balance, columns.links()] + ([] if self.discount else [total])
-        matrix = sparse.csr_array(sparse.vstack(blocks, format="csr"))
-        right = np.zeros(matrix.shape[0])
-        right[:n] = -self.discount / n / self._scale
+        blocks = [columns.flows(self.discount), links] + ([] if self.discount else [total])
+        left = np.ones(n + links.shape[0] + (0 if self.discount else 1))
+        left[:n] = 1.0 / (self._rate * self._time)
+        left[n : n + links.shape[0]] = 1.0 / self._time[columns.linked_states]
+        matrix = sparse.diags_array(left) @ sparse.vstack(blocks, format="csr")
+        matrix = matrix @ sparse.diags_array(self._time[columns.state])
+        right = np.zeros(left.size)
+        right[:n] = -self.discount / n * left[:n]
         if not self.discount:
             right[-1] = 1.0
-        return matrix, right
+        return sparse.csr_array(matrix), right
 
     def _solve(
         self,
@@ -213,10 +245,13 @@ class OccupationProgram:
             left = sparse.csr_array(sparse.hstack([left, -(relaxed / sizes)[:, None]]))
         bound = np.array([limit for _, limit in limited]) / sizes
         found = linear_program(objective, (matrix, right), (left, bound), monitor)
-        law, weight = self._columns.spread(found.x[: self._columns.count])
+        columns = self._columns
+        y = found.x[: columns.count] * self._time[columns.state]
+        law, weight = columns.spread(y)
         return Occupation(
             law=law,
             weight=weight,
-            values=unit * found.equal[: self.rows.n] / self._scale,
+            values=unit * found.equal[: self.rows.n] / (self._rate * self._time),
             multipliers=unit * found.below / sizes,
+            noise=NOISE * self._time,
         )

@@ -109,13 +109,18 @@ class Columns:
 
     def links(self) -> Matrix:
         """Sum of each linked group less pi of its state, (linked groups, N)."""
-        linked = np.flatnonzero(~self.carries)
-        count = int(self.link.max(initial=-1)) + 1
-        state = np.zeros(count, np.int64)
-        state[self.link[linked]] = self.state[linked]
+        linked, states = np.flatnonzero(~self.carries), self.linked_states
         entries = np.ones(linked.size), (self.link[linked], linked)
-        sums = sparse.csr_array(entries, shape=(count, self.count))
-        return sparse.csr_array(sums - sparse.csr_array(self._membership.T)[state])
+        sums = sparse.csr_array(entries, shape=(states.size, self.count))
+        return sparse.csr_array(sums - sparse.csr_array(self._membership.T)[states])
+
+    @cached_property
+    def linked_states(self) -> Longs:
+        """State of each linked group."""
+        linked = np.flatnonzero(~self.carries)
+        state = np.zeros(int(self.link.max(initial=-1)) + 1, np.int64)
+        state[self.link[linked]] = self.state[linked]
+        return state
 
     @cached_property
     def _membership(self) -> Matrix:

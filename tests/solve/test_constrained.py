@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import mdpcloud as mc
 from mdpcloud.model.limit import Limit
-from mdpcloud.solve import constrained_policy, occupation
+from mdpcloud.solve import occupation
 from mdpcloud.solve.constrained import ConstrainedSolution, solve_constrained
 from mdpcloud.solve.constrained_report import Infeasibility, InfeasibleError
 from mdpcloud.solve.limits import Monitor, Status
@@ -339,6 +339,6 @@ def test_a_limit_before_the_program_is_solved_is_an_error(limit: Any) -> None:
 
 
 def test_a_program_solved_badly_is_not_called_converged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constrained_policy, "VISITED", 0.2)
+    monkeypatch.setattr(occupation, "NOISE", 2.0)
     found = solve_constrained(two_queues(), {"jobs": 0.9})
     assert found.status is Status.STALLED

@@ -1,0 +1,92 @@
+"""The linear program of a constrained problem, scaled by a law near the one it will find."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.rows import RowsProblem
+from mdpcloud.engine.structure import end_components
+from mdpcloud.errors import MultichainError, SolveError
+from mdpcloud.solve.constrained_report import InfeasibleError, message_of, report_of
+from mdpcloud.solve.constrained_terms import Constraint
+from mdpcloud.solve.highs import Unsolved
+from mdpcloud.solve.limits import Goal, Monitor
+from mdpcloud.solve.occupation import Average, Occupation, OccupationProgram
+from mdpcloud.solve.policy_iteration import PolicyIteration
+from mdpcloud.solve.stationary import stationary
+
+__all__ = ["law_of_chain", "occupation", "refuse_components", "unconstrained_law"]
+
+EASED = 1e-9  # of a constraint's unit: how far a limit that can just be met is relaxed
+ROUGH = 1e-6  # relative: how well the unconstrained optimum is solved for
+
+
+def refuse_components(problem: RowsProblem) -> None:
+    """Raise `MultichainError` where a policy can stay in different sets of states."""
+    parts = end_components(problem.table)
+    if parts.count > 1:
+        firsts = [problem.label(int(parts.states(k)[0])) for k in range(2)]
+        raise MultichainError(
+            f"the model has {parts.count} end components (sets of states that a policy can stay "
+            f"in), such as those of states {firsts[0]} and {firsts[1]}; what is best within limits "
+            "then depends on the initial state and need not be a stationary policy: solve each "
+            "part as a model of its own"
+        )
+
+
+def unconstrained_law(problem: Any, monitor: Monitor) -> Floats | None:
+    """Stationary law (n,) of the best policy without constraints, None if it has none."""
+    goal = Goal(ROUGH, problem.cost_scale or 1.0)
+    start = problem.pack(np.zeros(problem.n))
+    outcome = PolicyIteration().run(problem, goal, monitor, start)
+    return law_of_chain(problem.under(outcome.certificate.choice))
+
+
+def law_of_chain(fixed: Any) -> Floats | None:
+    """Stationary law (n,) of an uncontrolled problem, None if there is not one that is found."""
+    generator, _ = fixed.chain()
+    try:
+        return stationary(generator, tolerance=1e-6)
+    except (MultichainError, SolveError):
+        return None
+
+
+def occupation(
+    problem: RowsProblem,
+    wanted: Sequence[Constraint],
+    expected: Floats | None,
+    tolerance: float,
+    monitor: Monitor,
+) -> Occupation:
+    """The program's solution, with limits relaxed a little where they can only just be met.
+
+    Raises
+    ------
+    InfeasibleError
+        When no policy meets the constraints, which is proved.
+    SolveError
+        When HiGHS does not solve the program.
+    Stopped
+        At a limit of the monitor.
+    """
+    rows = problem.table
+    program = OccupationProgram(rows, expected=expected)
+    cost = Average(rows.cost_rate, rows.cost)
+    try:
+        return program.minimise(cost, [(c.average, c.limit) for c in wanted], monitor=monitor)
+    except Unsolved as error:
+        if not error.infeasible:
+            raise SolveError(str(error)) from None
+    try:
+        report = report_of(problem, program, wanted, monitor)
+        lower, missed = report.violation
+        if lower > 0.0 and missed > 0.5 * tolerance:
+            raise InfeasibleError(message_of(report), report)
+        eased = [(c.average, c.limit + (missed + EASED) * c.unit) for c in wanted]
+        return program.minimise(cost, eased, monitor=monitor)
+    except Unsolved as error:
+        raise SolveError(str(error)) from None
