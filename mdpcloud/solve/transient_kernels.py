@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from mdpcloud.engine.jit import kernel
+from mdpcloud.engine.vector_kernels import load
 
 SIDE = 64
 MOST_SHIFTS = 12
@@ -108,20 +109,25 @@ def _shifted_block(b, first, shift, value, stay, v, out):
             target[i] += rate[i] * source[i]
 
 
-@kernel(fastmath=ORDER)
+@kernel()
+def _inflow(start, end, origin, rate, v):
+    total = 0.0
+    for j in range(start, end):
+        total += load(rate, j) * load(v, load(origin, j) + SIDE)
+    return total
+
+
+@kernel()
 def _rows_block(b, pointer, origin, rate, stay, v, out):
     """One block of a product, entries by rows; long rows are summed piece by piece."""
     n = pointer.size - 1
     for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
         total = stay[y] * v[y + SIDE]
         start, end = pointer[y], pointer[y + 1]
-        while start < end:
-            part = 0.0
-            for j in range(start, min(end, start + SIDE)):
-                part += rate[j] * v[origin[j] + SIDE]
-            total += part
+        while end - start > SIDE:
+            total += _inflow(start, start + SIDE, origin, rate, v)
             start += SIDE
-        out[y + SIDE] = total
+        out[y + SIDE] = total + _inflow(start, end, origin, rate, v)
 
 
 @kernel(fastmath=ORDER)
