@@ -22,7 +22,7 @@ from mdpcloud.solve.horizon_course import Course
 from mdpcloud.solve.horizon_policy import checked, evaluated
 from mdpcloud.solve.horizon_steps import solve_steps
 from mdpcloud.solve.horizon_task import Outcome, Task
-from mdpcloud.solve.limits import Monitor, Stopped
+from mdpcloud.solve.limits import Monitor, Status, Stopped
 from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.reward import signed
 
@@ -139,13 +139,19 @@ def _course(task: Task, aim: float) -> tuple[Outcome, TimedPolicy, float]:
 
 
 def _size(task: Task) -> float:
-    """About the largest value, by a rough lower bound; 0 when there is no time for it."""
+    """About the largest value, by a rough lower bound; 0 where a limit ends this, and all."""
+    budget = ROUGH * task.guess / task.tolerance
     try:
-        budget = ROUGH * task.guess / task.tolerance
         lower = advance(task.problem, task.final, task.horizon, budget, task.setting).lower
-    except (Stopped, KeyboardInterrupt):
-        return 0.0
-    return float(np.abs(lower).max())
+    except Stopped as stop:
+        task.setting.monitor.end(stop.status)
+    except KeyboardInterrupt:
+        task.setting.monitor.end(Status.INTERRUPTED)
+    except MemoryError:
+        task.setting.monitor.end(Status.MEMORY)
+    else:
+        return float(np.abs(lower).max())
+    return 0.0
 
 
 def _parts(model: Any, task: Task, outcome: Outcome) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from mdpcloud.solve.poisson import PoissonWeights, poisson_weights
 __all__ = ["advance"]
 
 LEAST_MEAN = 0.1  # sweeps in the mean: a step far longer than the duration would lose digits
+FASTEST = 1e250  # rate, 1/time; its inverse is still a number
 OUTSIDE = 1e-20  # probability left out of the window of the weights: below its rounding
 
 
@@ -67,7 +68,7 @@ def advance(
     Stopped
         At a limit; a `Cut`, which has bounds, before the series begins to count.
     """
-    rate = max(rate, float(problem.rate_bound), LEAST_MEAN / duration)
+    rate = min(max(rate, float(problem.rate_bound), LEAST_MEAN / duration), FASTEST)
     sweeps = Sweeps(problem, start, 1.0 / rate, setting)
     mean, target = rate * duration, budget / duration
     half = int(0.5 * mean + 0.5)

@@ -99,6 +99,8 @@ class Course:
             status = stop.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+        except MemoryError:
+            status = Status.MEMORY
         else:
             return None
         self._bound_rest()

@@ -87,8 +87,9 @@ def _followed(task: Task, policy: Policy | TimedPolicy, budget: float) -> Outcom
             values, stopped = cut.values, cut.status
         except Stopped as stop:
             values, stopped = bound_rest(fixed, values, duration), stop.status
-        except KeyboardInterrupt:
-            values, stopped = bound_rest(fixed, values, duration), Status.INTERRUPTED
+        except (KeyboardInterrupt, MemoryError) as error:
+            stopped = Status.MEMORY if isinstance(error, MemoryError) else Status.INTERRUPTED
+            values = bound_rest(fixed, values, duration)
         if stopped is not None:
             values = task.bounded(values, begin)
             return Outcome(values.lower, values.upper, stopped)

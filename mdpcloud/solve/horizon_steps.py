@@ -56,6 +56,8 @@ def solve_steps(task: Task) -> tuple[Outcome, TimedPolicy]:
         stopped = stop.status
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
+    except MemoryError:
+        stopped = Status.MEMORY
     return induction.outcome(stopped), induction.record.policy()
 
 

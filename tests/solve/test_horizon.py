@@ -13,6 +13,7 @@ import mdpcloud as mc
 from mdpcloud.engine import compile_model
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.solve.horizon import evaluate_horizon, solve_horizon
+from mdpcloud.solve.horizon_sweeps import Sweeps
 from mdpcloud.solve.limits import Monitor, Status
 from tests.admission import admission, two_queues
 from tests.common.interpreter import chances, interpret, under, values
@@ -323,11 +324,13 @@ def test_an_interrupt_leaves_bounds_that_hold(after):
         if len(calls) == after:
             raise KeyboardInterrupt
 
-    result = solve(two_queues(), 2.0, progress=interrupt)
-    if len(calls) >= after:
-        assert result.status is Status.INTERRUPTED
-    assert (result.bounds[0] <= solved(2.0).bounds[1]).all()
-    assert (result.bounds[1] >= solved(2.0).bounds[0]).all()
+    for time in (2.0, 300.0):
+        calls.clear()
+        result = solve(two_queues(), time, progress=interrupt)
+        if len(calls) >= after:
+            assert result.status is Status.INTERRUPTED
+        assert (result.bounds[0] <= solved(time).bounds[1]).all()
+        assert (result.bounds[1] >= solved(time).bounds[0]).all()
 
 
 def stiff(fast):
@@ -393,3 +396,29 @@ def test_an_action_that_is_not_allowed_is_refused_with_its_time():
     policy = TimedPolicy(first, {"arrival": ([0.5], [full], [0])}, 2.0)
     with refused("takes action 'node 0' of 'arrival' at time 0.5 in state"):
         evaluate(two_queues(), policy, 2.0)
+
+
+@pytest.mark.parametrize("time", [1e-310, 1e-200, 1e-12])
+def test_no_horizon_is_too_short(time):
+    final = np.arange(20.0)
+    for result in (solve(two_queues(), time, final), evaluate(two_queues(), "refuse", time, final)):
+        assert result.status is Status.CONVERGED
+        assert encloses(result, final, error=100.0 * time)
+
+
+@pytest.mark.parametrize("part", [3, 30, 100])
+def test_out_of_memory_leaves_bounds_that_hold(part, monkeypatch):
+    calls, sweeps = [], Sweeps.sweep
+
+    def failing(self, *arguments):
+        calls.append(None)
+        if len(calls) == part:
+            raise MemoryError
+        sweeps(self, *arguments)
+
+    exact = solved(2.0)
+    monkeypatch.setattr(Sweeps, "sweep", failing)
+    result = solve(two_queues(), 2.0)
+    assert result.status is Status.MEMORY
+    assert (result.bounds[0] <= exact.bounds[1]).all()
+    assert (result.bounds[1] >= exact.bounds[0]).all()
