@@ -31,7 +31,7 @@ from mdpcloud.engine.problem import Floats, choice_dtype
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.errors import SolveError
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve.constrained_dual import priced_bound
+from mdpcloud.solve.constrained_dual import cut_short, priced_bound
 from mdpcloud.solve.constrained_measures import Standing, put_inside
 from mdpcloud.solve.constrained_policy import mixture_of, shares_of
 from mdpcloud.solve.constrained_program import (
@@ -40,8 +40,8 @@ from mdpcloud.solve.constrained_program import (
     refuse_components,
     unconstrained_law,
 )
-from mdpcloud.solve.constrained_report import InfeasibleError
 from mdpcloud.solve.constrained_terms import Constraint, constraints_of
+from mdpcloud.solve.highs import Unsolved
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.occupation import Average, Occupation
 from mdpcloud.solve.result import Solution
@@ -78,7 +78,8 @@ class ConstrainedSolution(Solution):
     """The optimum within limits; attributes of `Solution`, and what follows.
 
     ``bounds`` are the certified lower bound of every policy within the limits and the certified
-    upper bound of this policy's cost; ``values`` are relative values under the multipliers' prices.
+    upper bound of this policy's cost, inf if the policy misses a limit by more than the tolerance;
+    ``values`` are relative values under the multipliers' prices.
 
     Attributes
     ----------
@@ -136,7 +137,8 @@ def solve_constrained(
         When a constraint or the model is wrong, or there are more than
         `mdpcloud.solve.occupation.MOST_ROWS` rows.
     InfeasibleError
-        When no policy meets the constraints; it carries an `Infeasibility`.
+        Of `mdpcloud.solve.constrained_report`: when no policy meets the constraints, which is
+        proved; it carries an `Infeasibility`.
     MultichainError
         When no stationary policy may be best: several end components, or a solution with several
         recurrent classes.
@@ -165,39 +167,38 @@ def solve_constrained(
     wanted = constraints_of(model, problem, constraints)
     explicit = RowsProblem(problem.rows(), problem.terms, problem.discrete, problem.label)
     refuse_components(explicit)
-    return _first_success(problem, explicit, wanted, tolerance, monitor)
+    try:
+        expected = unconstrained_law(problem, monitor)
+        return _first_success(explicit, problem.shape, wanted, expected, tolerance, monitor)
+    except Stopped as stop:
+        raise SolveError(f"{stop.status.value}: the linear program is not solved") from None
 
 
 def _first_success(
-    problem: Any,
-    explicit: RowsProblem,
+    problem: RowsProblem,
+    shape: tuple[int, ...],
     wanted: Sequence[Constraint],
+    expected: Floats | None,
     tolerance: float,
     monitor: Monitor,
 ) -> ConstrainedSolution:
-    """The solution by the program scaled by one law, then by the law that it finds."""
-    expected = unconstrained_law(problem, monitor)
+    """The solution by the program scaled by the law expected, then by the law that it finds."""
     best: ConstrainedSolution | None = None
     for _ in range(SCALINGS):
         try:
-            found = occupation(explicit, wanted, expected, tolerance, monitor)
-        except Stopped as stop:
+            found = occupation(problem, wanted, expected, tolerance, monitor)
+        except (Stopped, KeyboardInterrupt):
             if best is None:
-                text = f"{stop.status.value}: the linear program is not solved"
-                raise SolveError(text) from None
+                raise
             return best
-        except InfeasibleError:
-            raise
-        except SolveError:
-            if expected is None:
-                break
+        except Unsolved:
             expected = None
             continue
-        solution, share = _certified(explicit, problem.shape, wanted, found, tolerance, monitor)
+        solution, share = _certified(problem, shape, wanted, found, tolerance, monitor)
         best = solution if best is None else min(best, solution, key=_badness)
         if best.status is not Status.STALLED:
             return best
-        expected = law_of_chain(explicit.mixed(mixture_of(explicit, share)))
+        expected = law_of_chain(problem.mixed(mixture_of(problem, share)))
     if best is None:
         raise SolveError("HiGHS did not solve the linear program, in any scaling")
     return best
@@ -223,15 +224,17 @@ def _certified(
     priced = priced_bound(problem, cost, wanted, prices, start, PRICING * tolerance, monitor)
     share = shares_of(problem, found, problem.chosen(priced.choice))
     reached = put_inside(problem, wanted, share, found, EVALUATION * tolerance, monitor)
-    lower, upper = priced.low, max(reached.cost.high, priced.low)
+    lower, upper, gain = _bounds(priced.low, reached, tolerance)
     monitor.report(lower, upper)
-    width = Goal(tolerance, problem.cost_scale).width(lower, upper)
+    closed = upper - lower <= Goal(tolerance, problem.cost_scale).width(lower, upper)
     solution = ConstrainedSolution(
-        gains=np.full(rows.n, 0.5 * (lower + upper)),
+        gains=np.full(rows.n, gain),
         bounds=(lower, upper),
         values=priced.values - priced.values[int(np.argmax(found.law))],
         policy=_policy(problem, shape, reached.share),
-        status=_status(reached, upper - lower <= width, tolerance),
+        status=Status.CONVERGED
+        if closed
+        else cut_short(priced.status, reached.status) or Status.STALLED,
         iterations=monitor.iterations,
         solver="occupation_measures",
         elapsed=monitor.elapsed,
@@ -243,10 +246,12 @@ def _certified(
     return solution, reached.share
 
 
-def _status(reached: Standing, closed: bool, tolerance: float) -> Status:
-    if closed and reached.violation <= tolerance:
-        return Status.CONVERGED
-    return Status.STALLED if reached.status is Status.CONVERGED else reached.status
+def _bounds(lower: float, reached: Standing, tolerance: float) -> tuple[float, float, float]:
+    """Bounds and gain; a policy that misses a limit by too much bounds nothing from above."""
+    low, high = reached.cost.low, max(reached.cost.high, lower)
+    if reached.violation > tolerance:
+        return lower, np.inf, 0.5 * (low + reached.cost.high)
+    return lower, high, 0.5 * (lower + high)
 
 
 def _multipliers(reached: Standing, prices: Floats) -> dict[str, float]:

@@ -20,11 +20,11 @@ import numpy as np
 from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.solve.constrained_terms import Constraint
-from mdpcloud.solve.limits import Goal, Monitor
+from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.occupation import Average
 from mdpcloud.solve.policy_iteration import PolicyIteration
 
-__all__ = ["Priced", "priced_bound", "with_costs"]
+__all__ = ["Priced", "cut_short", "go_on", "priced_bound", "with_costs"]
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -41,12 +41,15 @@ class Priced:
         Relative values.
     choice : (n_terms, n) array
         Its policy.
+    status : Status
+        How it ended; that what is asked for could not be reached is no matter.
     """
 
     low: float
     high: float
     values: Floats
     choice: Choice
+    status: Status
 
 
 def priced_bound(
@@ -93,6 +96,7 @@ def priced_bound(
         certificate.high - paid + slack,
         changed.unpack(outcome.h),
         certificate.choice,
+        outcome.status,
     )
 
 
@@ -104,3 +108,18 @@ def with_costs(problem: RowsProblem, average: Average) -> RowsProblem:
     """The same problem with an average in the place of its cost."""
     table = replace(problem.table, cost_rate=average.state, cost=average.row)
     return replace(problem, table=table)
+
+
+def cut_short(*statuses: Status) -> Status | None:
+    """The first status of what a limit or the user ended, None if there is none."""
+    free = (Status.CONVERGED, Status.STALLED, Status.PRECISION)
+    return next((status for status in statuses if status not in free), None)
+
+
+def go_on(status: Status) -> None:
+    """Raise `Stopped` or KeyboardInterrupt where a limit or the user ended a solve."""
+    ended = cut_short(status)
+    if ended is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if ended is not None:
+        raise Stopped(ended)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rows import RowsProblem
+from mdpcloud.solve.constrained_dual import cut_short
 from mdpcloud.solve.constrained_policy import evaluated, moved
 from mdpcloud.solve.constrained_terms import Constraint
 from mdpcloud.solve.fixed import FixedResult
@@ -44,10 +45,9 @@ class Standing:
 
     @property
     def status(self) -> Status:
-        """How the evaluations ended."""
+        """How the evaluations ended, if one was cut short; else converged."""
         every = [self.cost, *(r for pair in self.parts for r in pair if r is not None)]
-        missed = (r.status for r in every if r.status in (Status.TIME, Status.INTERRUPTED))
-        return next(missed, Status.CONVERGED)
+        return cut_short(*(result.status for result in every)) or Status.CONVERGED
 
     def excess(self, j: int) -> Bounds:
         """Certified bounds of the left side of constraint j less its right side."""

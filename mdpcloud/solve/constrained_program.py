@@ -11,6 +11,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.engine.structure import end_components
 from mdpcloud.errors import MultichainError, SolveError
+from mdpcloud.solve.constrained_dual import go_on
 from mdpcloud.solve.constrained_report import InfeasibleError, message_of, report_of
 from mdpcloud.solve.constrained_terms import Constraint
 from mdpcloud.solve.highs import Unsolved
@@ -39,10 +40,17 @@ def refuse_components(problem: RowsProblem) -> None:
 
 
 def unconstrained_law(problem: Any, monitor: Monitor) -> Floats | None:
-    """Stationary law (n,) of the best policy without constraints, None if it has none."""
+    """Stationary law (n,) of the best policy without constraints, None if it has none.
+
+    Raises
+    ------
+    Stopped
+        At a limit of the monitor.
+    """
     goal = Goal(ROUGH, problem.cost_scale or 1.0)
     start = problem.pack(np.zeros(problem.n))
     outcome = PolicyIteration().run(problem, goal, monitor, start)
+    go_on(outcome.status)
     return law_of_chain(problem.under(outcome.certificate.choice))
 
 
@@ -68,7 +76,7 @@ def occupation(
     ------
     InfeasibleError
         When no policy meets the constraints, which is proved.
-    SolveError
+    Unsolved
         When HiGHS does not solve the program.
     Stopped
         At a limit of the monitor.
@@ -80,13 +88,10 @@ def occupation(
         return program.minimise(cost, [(c.average, c.limit) for c in wanted], monitor=monitor)
     except Unsolved as error:
         if not error.infeasible:
-            raise SolveError(str(error)) from None
-    try:
-        report = report_of(problem, program, wanted, monitor)
-        lower, missed = report.violation
-        if lower > 0.0 and missed > 0.5 * tolerance:
-            raise InfeasibleError(message_of(report), report)
-        eased = [(c.average, c.limit + (missed + EASED) * c.unit) for c in wanted]
-        return program.minimise(cost, eased, monitor=monitor)
-    except Unsolved as error:
-        raise SolveError(str(error)) from None
+            raise
+    report = report_of(problem, program, wanted, monitor)
+    lower, missed = report.violation
+    if lower > 0.0 and missed > 0.5 * tolerance:
+        raise InfeasibleError(message_of(report), report)
+    eased = [(c.average, c.limit + (missed + EASED) * c.unit) for c in wanted]
+    return program.minimise(cost, eased, monitor=monitor)

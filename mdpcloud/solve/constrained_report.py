@@ -15,14 +15,14 @@ import numpy as np
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.errors import SolveError
-from mdpcloud.solve.constrained_dual import priced_bound
+from mdpcloud.solve.constrained_dual import go_on, priced_bound
 from mdpcloud.solve.constrained_terms import Constraint
 from mdpcloud.solve.limits import Monitor
 from mdpcloud.solve.occupation import Average, OccupationProgram
 
 __all__ = ["Infeasibility", "InfeasibleError", "message_of", "report_of"]
 
-PRICED = 1e-9  # of the largest price: smaller ones take no part in a conflict
+PRICED = 1e-9  # of the sum of prices times units: smaller parts take no part in a conflict
 REPORT_TOLERANCE = 1e-8
 
 
@@ -73,6 +73,7 @@ def report_of(
     proof = priced_bound(
         problem, nothing, constraints, prices, elastic.values, REPORT_TOLERANCE, monitor
     )
+    go_on(proof.status)
     lower = proof.low / (float(units @ prices) * (1.0 + 1e-15)) if total > 0.0 else 0.0
     conflict = prices * units > PRICED
     return Infeasibility(

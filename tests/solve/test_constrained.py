@@ -1,5 +1,6 @@
 """Optima within limits against enumeration, prices, differences and scaling."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,10 +12,13 @@ from scipy.optimize import linprog
 
 import mdpcloud as mc
 from mdpcloud.model.limit import Limit
-from mdpcloud.solve import occupation
+from mdpcloud.solve import constrained_dual, constrained_program, occupation
 from mdpcloud.solve.constrained import ConstrainedSolution, solve_constrained
 from mdpcloud.solve.constrained_report import Infeasibility, InfeasibleError
+from mdpcloud.solve.highs import Unsolved
 from mdpcloud.solve.limits import Monitor, Status
+from mdpcloud.solve.occupation import OccupationProgram
+from mdpcloud.solve.policy_iteration import PolicyIteration
 from tests.admission import admission, two_queues
 from tests.models.routing import C6, routing
 from tests.solve.constrained_models import best_mixture, points_of, small_models
@@ -339,6 +343,68 @@ def test_a_limit_before_the_program_is_solved_is_an_error(limit: Any) -> None:
 
 
 def test_a_program_solved_badly_is_not_called_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimum = solve_constrained(two_queues(), {"jobs": 0.9}).gain
     monkeypatch.setattr(occupation, "NOISE", 2.0)
     found = solve_constrained(two_queues(), {"jobs": 0.9})
     assert found.status is Status.STALLED
+    assert found.slack["jobs"] < 0
+    assert found.bounds[0] <= optimum * (1 + 1e-6)
+    assert found.bounds[1] == np.inf
+    assert np.isfinite(found.gain)
+    with pytest.raises(mc.SolveError, match="bounds stopped closing"):
+        mc.solve(two_queues(), constraints={"jobs": 0.9})
+
+
+def unsolved(*_: Any, **__: Any) -> None:
+    raise Unsolved("kUnknown", False)
+
+
+def test_a_program_that_cannot_be_solved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OccupationProgram, "minimise", unsolved)
+    with pytest.raises(mc.SolveError, match="in any scaling"):
+        solve_constrained(two_queues(), {"jobs": 0.9})
+
+
+def test_the_solution_of_another_scaling_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    minimise = OccupationProgram.minimise
+
+    def unscaled(self: Any, *arguments: Any, **settings_: Any) -> Any:
+        return (minimise if self.expected is None else unsolved)(self, *arguments, **settings_)
+
+    expected = solve_constrained(two_queues(), {"jobs": 0.9})
+    monkeypatch.setattr(OccupationProgram, "minimise", unscaled)
+    found = solve_constrained(two_queues(), {"jobs": 0.9})
+    assert found.gain == pytest.approx(expected.gain, rel=1e-6)
+
+
+@pytest.mark.parametrize("where", ["constrained_program", "constrained_dual"])
+def test_an_interrupt_ends_the_solve(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    run = PolicyIteration.run
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        outcome = run(self, *arguments)
+        loose = replace(outcome.certificate, low=outcome.certificate.low - 1.0)
+        return replace(outcome, certificate=loose, status=Status.INTERRUPTED)
+
+    module = constrained_program if where == "constrained_program" else constrained_dual
+
+    class Interrupted(PolicyIteration):
+        run = interrupted
+
+    monkeypatch.setattr(module, "PolicyIteration", Interrupted)
+    if module is constrained_program:
+        with pytest.raises(KeyboardInterrupt):
+            solve_constrained(two_queues(), {"jobs": 0.9})
+    else:
+        found = solve_constrained(two_queues(), {"jobs": 0.9})
+        assert found.status is Status.INTERRUPTED
+
+
+def test_an_interrupted_report_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(PolicyIteration):
+        def run(self, *arguments: Any) -> Any:
+            return replace(super().run(*arguments), status=Status.TIME)
+
+    monkeypatch.setattr(constrained_dual, "PolicyIteration", Interrupted)
+    with pytest.raises(mc.SolveError, match="time limit"):
+        solve_constrained(two_queues(), {"jobs": -1.0})
