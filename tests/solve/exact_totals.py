@@ -62,6 +62,26 @@ class Listing:
             for x, t in enumerate(self.targets)
         ]
 
+    def gains(self, cost, moves):
+        """Average cost from every state."""
+        ways = [from_state(moves, x) for x in range(self.n)]
+        gains = [None] * self.n
+        for x in range(self.n):
+            if gains[x] is None and all(x in ways[y] for y in ways[x]):
+                kept = sorted(ways[x])
+                law = exact_law([[moves[y].get(z, Fraction(0)) for z in kept] for y in kept])
+                for y in kept:
+                    gains[y] = sum(p * cost[z] for p, z in zip(law, kept, strict=True))
+        rest = [x for x in range(self.n) if gains[x] is None]
+        system = [
+            [(sum(moves[x].values()) if x == y else 0) - moves[x].get(y, Fraction(0)) for y in rest]
+            for x in rest
+        ]
+        right = [sum(r * gains[y] for y, r in moves[x].items() if y not in rest) for x in rest]
+        for x, gain in zip(rest, solve_exactly(system, right), strict=True):
+            gains[x] = gain
+        return gains
+
     def least_gain(self, cost, moves, able):
         """Smallest mean cost of a class of able states in which the process stays for ever."""
         least = INF
