@@ -110,12 +110,13 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Working directory that holds the files of the README."""
-    rules, script, system = blocks("python")
+    rules, script, system, questions = blocks("python")
     (scenario,) = blocks("toml")
     files = {
         "my_rules.py": rules,
         "script.py": script,
         "my_system.py": system,
+        "questions.py": questions,
         "my.toml": scenario,
     }
     for name, text in files.items():
@@ -131,11 +132,12 @@ def command(*arguments: object) -> str:
     return result.stdout
 
 
+@pytest.mark.parametrize("script", ["script.py", "questions.py"])
 def test_the_python_of_the_readme_prints_what_the_readme_says(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     monkeypatch.syspath_prepend(str(folder))
-    exec((folder / "script.py").read_text(encoding="utf-8"), {})
+    exec((folder / script).read_text(encoding="utf-8"), {})
     printed = capsys.readouterr().out
     assert textwrap.indent(printed, "    ") in README
 
