@@ -27,8 +27,9 @@ least long-run average of the rates
 
 at fixed h over the model restricted to the actions that attain the equation, and g'(t-) is the
 largest; where that model has several closed sets the best one counts, which can be reached if the
-whole model communicates (else it is refused by name). At a value where a rate vanishes only one
-side exists; an event that starts there is answered by its best action.
+whole model communicates and no moves begin or end at t (else it is refused by name). At a value
+where a rate vanishes only one side exists; an event that starts there is answered by its best
+action.
 
 *What is certified, what estimated.* f is found by extrapolated differences in t at fixed h and
 actions; the right-hand side is nearly always affine in t, where they are exact up to rounding. The
@@ -56,10 +57,11 @@ from mdpcloud.solve.differences import differentiate, find_stencil
 from mdpcloud.solve.families import Family, families_of
 from mdpcloud.solve.limits import Goal, Monitor, Status
 from mdpcloud.solve.optimise import solve
+from mdpcloud.solve.parametric import RightHandSide
 from mdpcloud.solve.result import Solution
 from mdpcloud.solve.reward import costs_of, sense_of
 from mdpcloud.solve.stationary import long_run, stationary
-from mdpcloud.solve.ties import Optimum, Tie, changes, find_ties, least_average, settle
+from mdpcloud.solve.ties import Tie, changes, find_ties, have_several_sets, least_average, settle
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -210,6 +212,11 @@ class _Base:
             raise SolveError(f"the optimum was not found: {solution.status.value}", solution)
 
     @cached_property
+    def several_sets(self) -> bool:
+        """Whether optimal actions lead to several sets of states that they never leave."""
+        return have_several_sets(self.optimum, self.ties)
+
+    @cached_property
     def law(self) -> Floats:
         """Stationary law of the optimal policy."""
         return stationary(self.model, policy_of(self.problem, self.optimum.choice), tolerance=LAW)
@@ -233,7 +240,7 @@ class _Base:
 
 
 def _derivative(base: _Base, family: Family, tolerance: float) -> Sensitivity:
-    rates = _Rates(base, family)
+    rates = RightHandSide(base.optimum, base.ties, family, base.threads, base.several_sets)
     stencil = find_stencil(rates.reason_against, family.at)
     values, errors = differentiate(rates, stencil)
     right, right_error, size = _average(base, values, errors, +1)
@@ -290,68 +297,3 @@ def _under(
         total[taken] += values[k, taken]
         error[taken] += errors[k, taken]
     return total, error
-
-
-class _Rates:
-    """The right-hand side of the optimality equation at fixed h and actions, by the parameter."""
-
-    def __init__(self, base: _Base, family: Family) -> None:
-        self.base, self.family = base, family
-        self._problems: dict[float, Any] = {family.at: base.problem}
-
-    def reason_against(self, value: float) -> str | None:
-        """Why there is no model at a value; None if there is one."""
-        try:
-            self._problem(value)
-        except ValueError as error:
-            return str(error)
-        return None
-
-    def __call__(self, value: float) -> Floats:
-        """(1 + ties, n) array, see `mdpcloud.solve.ties.changes`."""
-        base, problem = self.base, self._problem(value)
-        if value != self.family.at:
-            del self._problems[value]
-        optimum: Optimum = base.optimum
-        _check_same(base.problem, problem, self.family.name, value)
-        choice = optimum.choice
-        if (choice < 0).any():
-            # A term that starts here is answered by its best action.
-            best = problem.greedy(problem.pack(optimum.h), 0.0)
-            choice = np.where(choice < 0, best, choice).astype(choice.dtype)
-        return changes(problem, choice, optimum.h, base.ties)
-
-    def _problem(self, value: float) -> Any:
-        if value not in self._problems:
-            model = self.family.build(value)
-            self._problems[value] = compile_model(model, threads=self.base.threads)
-        return self._problems[value]
-
-
-def _terms(problem: Any) -> list[tuple[str, tuple[str, ...]]]:
-    return [(term.name, term.actions) for term in problem.terms]
-
-
-def _have_same_states(one: Any, other: Any) -> bool:
-    columns = (getattr(problem, "columns", ()) for problem in (one, other))
-    return all(np.array_equal(a, b) for a, b in zip(*columns, strict=True))
-
-
-def _check_same(one: Any, other: Any, name: str, value: float) -> None:
-    """Refuse a model with other states, events or allowed actions."""
-    if not (_terms(one) == _terms(other) and one.n == other.n and _have_same_states(one, other)):
-        raise InputError(
-            f"at {name} = {value:g} the model has other states or events ({other.n} states, not "
-            f"{one.n}); let the function build models on one box"
-        )
-    for e, term in enumerate(one.terms):
-        if len(term.actions) == 1:
-            continue
-        (allowed, active), (allowed_there, active_there) = one.allowed(e), other.allowed(e)
-        wrong = active & active_there & (allowed != allowed_there).any(axis=0)
-        if wrong.any():
-            state = int(np.argmax(wrong))
-            raise InputError(
-                f"at {name} = {value:g} other actions of {term.name!r} are allowed in state "
-                f"{one.label(state)}: the optimum is no smooth function of {name}"
-            )

@@ -27,7 +27,7 @@ from mdpcloud.solve.multichain import Multichain, multichain
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.value_iteration import ValueIteration
 
-__all__ = ["Optimum", "Tie", "changes", "find_ties", "least_average", "settle"]
+__all__ = ["Optimum", "Tie", "changes", "find_ties", "have_several_sets", "least_average", "settle"]
 
 Bools = NDArray[np.bool_]
 EVALUATION = 1e-10  # relative tolerance of the relative values
@@ -209,14 +209,10 @@ def least_average(
 
     Raises
     ------
-    MultichainError
-        When it may depend on the initial state.
     SolveError
         When the bounds did not close.
     """
     restricted = _restricted(optimum, ties, rates)
-    if end_components(restricted.rows()).count > 1:
-        _insist_on_communication(optimum.problem)
     found = multichain(restricted, _ComponentSolver(tolerance, restricted.cost_scale))
     state = int(np.argmin(found.upper))
     return float(found.lower.min()), float(found.upper[state]), _whole(found, optimum), state
@@ -236,12 +232,25 @@ def _restricted(optimum: Optimum, ties: Sequence[Tie], rates: Floats) -> RowsPro
     return RowsProblem(rows, problem.terms, problem.discrete, problem.label)
 
 
-def _insist_on_communication(problem: Any) -> None:
-    if end_components(problem.rows()).count > 1:
+def have_several_sets(optimum: Optimum, ties: Sequence[Tie]) -> bool:
+    """Whether optimal actions lead to several sets of states that they never leave.
+
+    Raises
+    ------
+    MultichainError
+        When no other actions lead from one to another.
+    """
+    if not ties:
+        return False
+    restricted = _restricted(optimum, ties, np.zeros((1 + len(ties), optimum.problem.n)))
+    if end_components(restricted.rows()).count == 1:
+        return False
+    if end_components(optimum.problem.rows()).count > 1:
         raise MultichainError(
             "the optimal actions lead to several sets of states that are never left, between which "
             "there is no way: the derivative depends on the initial state"
         )
+    return True
 
 
 @dataclass(frozen=True)
