@@ -23,7 +23,8 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rounding import UNIT_ROUNDOFF, gamma
-from mdpcloud.solve.horizon_sweeps import MOST, Enclosure, Setting, Sweeps
+from mdpcloud.solve.horizon_enclosure import Enclosure
+from mdpcloud.solve.horizon_sweeps import MOST, Setting, Sweeps
 from mdpcloud.solve.poisson import PoissonWeights, poisson_weights
 
 __all__ = ["advance"]

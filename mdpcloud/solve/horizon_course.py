@@ -27,8 +27,9 @@ from typing import Any
 from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.horizon_advance import advance
+from mdpcloud.solve.horizon_enclosure import Enclosure, bound_rest
 from mdpcloud.solve.horizon_record import Record
-from mdpcloud.solve.horizon_sweeps import Enclosure, Setting, bound_rest
+from mdpcloud.solve.horizon_sweeps import Setting
 from mdpcloud.solve.limits import Status, Stopped
 
 __all__ = ["Course"]
@@ -40,6 +41,7 @@ LEAST = 0.02  # part of the goal that the width may always grow by, when it is t
 PEAK = 0.6  # part of the goal that the width may reach at any time
 PACE = 0.95  # part of the goal aimed at for the end
 LONGER, SHORTER = 1.4, 0.6  # most change of the step from one interval to the next
+SHORTEST = 1e-9  # step, in horizons
 INTERVALS = 100_000  # after so many the rest is done in one
 
 
@@ -116,11 +118,13 @@ class Course:
         self.tried += 1
         growth = (new.width - point.width) - (new.noise - point.noise)
         pace = max(PACE * self.goal - point.width, LEAST * self.goal) * duration / point.left
-        if new.width > PEAK * self.goal and growth > 2.0 * pace:
-            self.duration = 0.5 * duration
+        shortest = SHORTEST * self.horizon
+        if new.width > PEAK * self.goal and growth > 2.0 * pace and duration > shortest:
+            self.duration = max(0.5 * duration, shortest)
             return
         self._accept(new, choice)
-        self.duration = duration * self._change(new.width, growth, pace)
+        change = self._change(new.width, growth, pace)
+        self.duration = max(change * duration, shortest)
 
     def _change(self, width: float, growth: float, pace: float) -> float:
         """Factor by which the next step may be longer; the width grows with its square."""

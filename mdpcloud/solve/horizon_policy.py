@@ -13,8 +13,9 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.model.timed_policy import Changes, TimedPolicy
 from mdpcloud.solve.horizon_advance import advance
+from mdpcloud.solve.horizon_enclosure import bound_rest
 from mdpcloud.solve.horizon_steps import advance_steps
-from mdpcloud.solve.horizon_sweeps import Cut, Setting, bound_rest
+from mdpcloud.solve.horizon_sweeps import Cut, Setting
 from mdpcloud.solve.horizon_task import Outcome, Task
 from mdpcloud.solve.limits import Status, Stopped
 

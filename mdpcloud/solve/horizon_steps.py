@@ -14,8 +14,9 @@ import numpy as np
 
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.solve.certificate import rounding_margin
+from mdpcloud.solve.horizon_enclosure import Enclosure
 from mdpcloud.solve.horizon_record import Record
-from mdpcloud.solve.horizon_sweeps import MOST, PROBE, Enclosure, Setting, Sweeps
+from mdpcloud.solve.horizon_sweeps import MOST, PROBE, Setting, Sweeps
 from mdpcloud.solve.horizon_task import Outcome, Task
 from mdpcloud.solve.limits import Status, Stopped
 

@@ -10,7 +10,8 @@ import numpy as np
 from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError
 from mdpcloud.solve.criteria import FiniteHorizon
-from mdpcloud.solve.horizon_sweeps import Enclosure, Setting, enclose
+from mdpcloud.solve.horizon_enclosure import Enclosure, enclose
+from mdpcloud.solve.horizon_sweeps import Setting
 from mdpcloud.solve.limits import FLOOR, Goal, Monitor, Status
 from mdpcloud.solve.reward import sense_of
 from mdpcloud.solve.selection import values_per_state

@@ -12,6 +12,7 @@ from scipy.linalg import expm
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
 from mdpcloud.model.timed_policy import TimedPolicy
+from mdpcloud.solve import horizon_course
 from mdpcloud.solve.horizon import evaluate_horizon, solve_horizon
 from mdpcloud.solve.horizon_sweeps import Sweeps
 from mdpcloud.solve.limits import Monitor, Status
@@ -420,5 +421,33 @@ def test_out_of_memory_leaves_bounds_that_hold(part, monkeypatch):
     monkeypatch.setattr(Sweeps, "sweep", failing)
     result = solve(two_queues(), 2.0)
     assert result.status is Status.MEMORY
+    assert (result.bounds[0] <= exact.bounds[1]).all()
+    assert (result.bounds[1] >= exact.bounds[0]).all()
+
+
+def test_after_too_many_intervals_the_rest_is_done_in_one(monkeypatch):
+    monkeypatch.setattr(horizon_course, "INTERVALS", 3)
+    result = solve(two_queues(), 9.0, tolerance=1e-9)
+    assert result.status is Status.STALLED
+    assert (result.bounds[0] <= solved(9.0).bounds[1]).all()
+    assert (result.bounds[1] >= solved(9.0).bounds[0]).all()
+    assert np.ptp(result.bounds, axis=0).max() < 0.1 * result.values.max()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("time", [2.0, 300.0])
+def test_what_ends_an_evaluation_leaves_bounds_that_hold(failure, time, monkeypatch):
+    calls, sweeps = [], Sweeps.sweep
+
+    def failing(self, *arguments):
+        calls.append(None)
+        if len(calls) == 5:
+            raise failure
+        sweeps(self, *arguments)
+
+    exact = evaluate(two_queues(), "refuse", time)
+    monkeypatch.setattr(Sweeps, "sweep", failing)
+    result = evaluate(two_queues(), "refuse", time)
+    assert result.status in (Status.MEMORY, Status.INTERRUPTED)
     assert (result.bounds[0] <= exact.bounds[1]).all()
     assert (result.bounds[1] >= exact.bounds[0]).all()

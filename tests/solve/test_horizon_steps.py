@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.model.timed_policy import TimedPolicy
+from mdpcloud.solve.horizon_sweeps import Sweeps
 from mdpcloud.solve.limits import Status
 from tests.solve.test_horizon import evaluate, solve
 
@@ -185,3 +186,22 @@ def test_a_randomised_policy_mixes_the_costs():
     for _ in range(5):
         expected = costs[:, :2] @ [0.25, 0.75] + mixed @ expected
     np.testing.assert_allclose(result.values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("part", [1, 7, 15])
+def test_what_ends_an_induction_leaves_bounds_that_hold(failure, part, monkeypatch):
+    calls, sweeps = [], Sweeps.sweep
+
+    def failing(self, *arguments):
+        calls.append(None)
+        if len(calls) == part:
+            raise failure
+        sweeps(self, *arguments)
+
+    transitions, costs = arrays(5)
+    exact, _ = exact_optimum(transitions, costs, [0] * 4, 50)
+    monkeypatch.setattr(Sweeps, "sweep", failing)
+    result = solve(mc.tabular(transitions, costs=costs), 50, tolerance=1e-15)
+    assert result.status in (Status.MEMORY, Status.INTERRUPTED)
+    assert holds(result.bounds, exact)
