@@ -66,7 +66,7 @@ from mdpcloud.solve.ties import Tie, changes, find_ties, have_several_sets, leas
 __all__ = ["Sensitivity", "sensitivity"]
 
 LAW = 1e-12  # relative residual of a stationary law
-FLOOR = 1e-11  # of the mean cost rate per value of the parameter: the finest tolerance
+FLOOR = 1e-11  # of the largest cost rate per value of the parameter: the finest tolerance
 AVERAGE = 1e-11  # relative tolerance of averages over tied actions
 
 
@@ -142,7 +142,7 @@ def sensitivity(
         The optimum at these values, if it is known.
     tolerance : float
         Largest estimated error, relative to the mean size of the derivative of the right-hand
-        side.
+        side; no finer than 1e-11 of the largest cost rate over the parameter's value.
     caps : sequence of int, optional
         The box of a system without an exact one.
     threads : int
@@ -255,7 +255,7 @@ def _derivative(base: _Base, family: Family, tolerance: float) -> Sensitivity:
         error=error,
         ties=base.tied_states,
     )
-    _insist(found, max(tolerance * size, FLOOR * base.scale / (abs(family.at) or 1.0)))
+    _insist(found, max(tolerance * size, FLOOR * base.problem.cost_scale / (abs(family.at) or 1.0)))
     return found
 
 

@@ -50,6 +50,16 @@ def test_the_loss_rate_of_erlang_b_has_its_known_derivative(servers: int, load: 
     assert found.left == found.right
 
 
+@given(servers=st.integers(1, 40), part=st.floats(0.05, 2.0))
+@settings(max_examples=15)
+def test_the_estimated_error_is_no_smaller_than_the_true_one(servers: int, part: float) -> None:
+    """Down to light loads, at which next to nothing is lost."""
+    load = part * servers
+    found = sensitivity(lambda a: loss_queue(servers, servers, a), load)
+    exact = float(erlang_slope(servers, Fraction(load)))
+    assert abs(found.derivative - exact) <= found.error + 1e-15 * exact
+
+
 @pytest.mark.parametrize("load", [0.3, 1.0, 2.0])
 def test_the_loss_rate_of_a_single_server_has_its_known_derivative(load: float) -> None:
     found = sensitivity(lambda a: loss_queue(1, 4, a), load)
