@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.rows_kernels import pick
 
 __all__ = ["Matrix", "Rows", "pointers"]
 
@@ -176,8 +177,25 @@ class Rows:
             action=self.action[rows],
             rate=self.rate[rows],
             cost=self.cost[rows],
-            transitions=self.transitions[rows],
+            transitions=self._rows_of_matrix(rows),
         )
+
+    def _rows_of_matrix(self, rows: NDArray[Any]) -> Matrix:
+        *_, indptr, indices, weights = self.arrays
+        begins = np.zeros(rows.size + 1, np.int64)
+        np.cumsum((indptr[1:] - indptr[:-1])[rows], out=begins[1:])
+        begins = begins.astype(np.int32) if begins[-1] < 2**31 else begins
+        targets, rates = np.empty(begins[-1], np.int32), np.empty(begins[-1])
+        pick(
+            rows.astype(np.int64, copy=False),
+            indptr,
+            indices,
+            weights,
+            pointers(begins),
+            targets,
+            rates,
+        )
+        return sparse.csr_array((rates, targets, begins), shape=(rows.size, self.n))
 
     def restrict(self, states: NDArray[Any], keep: NDArray[np.bool_]) -> Rows:
         """Keep only these states (increasing) and those of their rows in keep (L,), renumbered.

@@ -338,6 +338,57 @@ def drop_stays(
 
 
 @kernel()
+def pick(
+    rows: Longs,
+    indptr: Pointers,
+    indices: Targets,
+    weights: Floats,
+    begins: Pointers,
+    targets: Ints,
+    rates: Floats,
+) -> None:
+    """Copy these rows of a matrix, whose new pointers are given, into the last two arrays."""
+    k = np.uint64(0)
+    for new in range(rows.size):
+        old = np.uint64(rows[new])
+        j, end = np.uint64(indptr[old]), np.uint64(begins[new + 1])
+        while k < end:
+            targets[k] = indices[j]
+            rates[k] = weights[j]
+            k += ONE
+            j += ONE
+
+
+@kernel()
+def balance(
+    indptr: Pointers,
+    indices: Targets,
+    weights: Floats,
+    begins: Pointers,
+    targets: Ints,
+    rates: Floats,
+) -> None:
+    """Copy a square matrix and put minus the row sum on the diagonal of rows that are not empty."""
+    k = 0
+    for row in range(indptr.size - 1):
+        begins[row] = k
+        out, place = 0.0, k
+        for j in range(indptr[row], indptr[row + 1]):
+            place += indices[j] < row
+            out += weights[j]
+        for j in range(indptr[row], indptr[row + 1]):
+            k += k == place
+            targets[k] = indices[j]
+            rates[k] = weights[j]
+            k += 1
+        if indptr[row] < indptr[row + 1]:
+            k += k == place
+            targets[place] = row
+            rates[place] = -out
+    begins[indptr.size - 1] = k
+
+
+@kernel()
 def prune(
     group: Ints,
     left: Ints,
