@@ -46,9 +46,19 @@ def sharpen(certificate: Certificate, plain: float, width: float, part: float) -
     return part if part > LAST_PART else None
 
 
-def ending(certificate: Certificate, plain: float, width: float) -> Status:
-    """How a solver whose bounds no longer close has ended."""
+def ending(certificate: Certificate, plain: float, width: float, margin: float) -> Status:
+    """How a solver whose bounds no longer close has ended.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    plain, width : float
+        Width of the plain bounds, and the goal.
+    margin : float
+        How far equal right-hand sides may differ by rounding (`rounding_margin`).
+    """
     if certificate.width <= width:
         return Status.CONVERGED
     rounding = max(certificate.width - plain, 0.0)
-    return Status.PRECISION if plain <= 10.0 * rounding else Status.STALLED
+    by_rounding = plain <= 10.0 * rounding or certificate.width <= margin
+    return Status.PRECISION if by_rounding else Status.STALLED

@@ -1,8 +1,9 @@
 """Policy iteration (Howard 1960), with inexact evaluation on large models.
 
 Each round takes the greedy policy of h, solves its Poisson equation (`mdpcloud.solve.chains`),
-directly on small models, else until its residual is a tenth of the bracket, and brackets the
-optimum by one sweep. It stops when the certified bounds meet the goal.
+directly where that is cheap (`mdpcloud.solve.direct`), else until its residual is a tenth of the
+bracket, and sweeps on from there, which brackets the optimum. It stops when the certified bounds
+meet the goal.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.solve.certificate import certify, rounding_margin
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
 from mdpcloud.solve.direct import direct_limit
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
-from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
+from mdpcloud.solve.outcome import FIRST_PART, Outcome, sharpen
 from mdpcloud.solve.value_iteration import Sweeper
 
 __all__ = ["PolicyIteration"]
+
+IDLE = 6  # rounds without progress after which it gives up; at once where the policy is the same
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,16 @@ class PolicyIteration:
         Sweeps of value iteration at the start, so that the first policy is a sensible one.
     products : int
         Matrix-vector products per evaluation.
+    polish : int
+        Most sweeps after each evaluation. A round changes the policy along the edge of each
+        action's region only; sweeps carry the change on, and cost less than more rounds.
     """
 
     direct: int | None = None
     forcing: float = 0.1
     warm_up: int = 30
     products: int = 400
+    polish: int = 300
     name = "policy_iteration"
 
     def run(self, problem: Any, goal: Goal, monitor: Monitor, start: Floats) -> Outcome:
@@ -66,6 +73,8 @@ class _Search:
         self.solver, self.problem, self.goal, self.monitor = solver, problem, goal, monitor
         self.sweeper = Sweeper(problem, goal, monitor, start)
         self.pinned = 0
+        self.choice: Choice | None = None
+        self.repeats = False
         self.direct = direct_limit(problem) if solver.direct is None else solver.direct
 
     @property
@@ -80,22 +89,26 @@ class _Search:
         part: float | None = FIRST_PART
         best, idle = sweeper.plain, 0
         while part is not None:
-            if sweeper.plain <= part * sweeper.width() or idle > 5:
+            if sweeper.plain <= part * sweeper.width() or idle >= IDLE:
                 certificate = certify(self.problem, self.h, self.goal.discount)
-                if idle > 5 or certificate.width <= sweeper.width():
-                    return ending(certificate, sweeper.plain, sweeper.width())
+                if idle >= IDLE or certificate.width <= sweeper.width():
+                    return sweeper.ending(certificate)
                 part = sharpen(certificate, sweeper.plain, sweeper.width(), part)
                 continue
             if not self._round(part):
                 return Status.STALLED
-            idle = 0 if sweeper.plain < 0.9 * best else idle + 1
+            idle += IDLE if self.repeats else 1
+            if sweeper.plain < 0.9 * best:
+                idle = 0
             best = min(best, sweeper.plain)
         return Status.PRECISION
 
     def _round(self, part: float) -> bool:
-        """Evaluate the greedy policy and sweep once; False when its chain has several classes."""
+        """Evaluate the greedy policy and sweep; False when its chain has several classes."""
         h = self.h
         choice = self.problem.greedy(h, rounding_margin(self.problem, h))
+        self.repeats = self.choice is not None and np.array_equal(choice, self.choice)
+        self.choice = choice
         fixed = self.problem.under(choice)
         try:
             values = self._evaluate(fixed, self.problem.unpack(h), part)
@@ -106,7 +119,7 @@ class _Search:
             return True
         self.sweeper.h = self.problem.pack(values)
         self.sweeper.shift = 0.0
-        self.sweeper.sweep(1, 0.0)
+        self.sweeper.sweep(self.solver.polish, part * self.sweeper.width())
         return True
 
     def _evaluate(self, fixed: Any, h: Floats, part: float) -> Floats | None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
-from mdpcloud.solve.certificate import Certificate, certify
+from mdpcloud.solve.certificate import Certificate, certify, rounding_margin
 from mdpcloud.solve.extrapolation import Extrapolation
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 from mdpcloud.solve.outcome import FIRST_PART, Outcome, ending, sharpen
@@ -32,6 +32,7 @@ PERIOD = 10  # sweeps between extrapolations
 FIRST = 50  # sweeps before the first one: those of a start that only needs smoothing
 SLOW = 0.8  # part left of the bracket after a period that calls for extrapolations
 WORSE = 1.5  # times the bracket before: a step that is taken back
+PATIENCE = 200  # sweeps without progress after which rounding may be to blame
 LARGEST = 2e6  # states up to which there is memory for them
 
 
@@ -86,7 +87,7 @@ class ValueIteration:
             moving = sweeper.advance(self, part)
             certificate = certify(sweeper.problem, sweeper.h, sweeper.goal.discount)
             if not moving or certificate.width <= sweeper.width():
-                return ending(certificate, sweeper.plain, sweeper.width()), certificate
+                return sweeper.ending(certificate), certificate
             finer = sharpen(certificate, sweeper.plain, sweeper.width(), part)
             if finer is None:
                 return Status.PRECISION, certificate
@@ -133,6 +134,14 @@ class Sweeper:
         self.monitor.report(self.low, self.high)
         self.monitor.count(done)
 
+    def margin(self) -> float:
+        """How far equal right-hand sides may differ by rounding."""
+        return rounding_margin(self.problem, self.h)
+
+    def ending(self, certificate: Certificate) -> Status:
+        """How it ended, now that the bounds no longer close."""
+        return ending(certificate, self.plain, self.width(), self.margin())
+
     @property
     def plain(self) -> float:
         """Width of the plain bounds."""
@@ -150,7 +159,10 @@ class Sweeper:
                 return True
             if self.plain < PROGRESS * best:
                 best, reached = self.plain, self.done
-            if solver.spent(self) or self.done - reached >= solver.stall:
+            idle = self.done - reached
+            if solver.spent(self) or idle >= solver.stall:
+                return False
+            if idle >= PATIENCE and self.plain <= self.margin():
                 return False
             count = min(2 * count, steps.after(count, longest))
 

@@ -30,7 +30,7 @@ def test_narrow_bands_are_solved_by_policies_first() -> None:
     assert "narrow band" in why
 
 
-@pytest.mark.parametrize(("caps", "sweeps"), [((99, 99), 5000), ((14, 14, 14), 50_000)])
+@pytest.mark.parametrize(("caps", "sweeps"), [((99, 99), 3000), ((14, 14, 14), 50_000)])
 def test_others_are_swept_first(caps: tuple[int, ...], sweeps: int) -> None:
     solvers = default_solvers(idle(*caps))
     assert [s.name for s in solvers[:2]] == ["value_iteration", "policy_iteration"]
@@ -40,7 +40,7 @@ def test_others_are_swept_first(caps: tuple[int, ...], sweeps: int) -> None:
 
 def test_reasons_say_how_policies_are_evaluated() -> None:
     plane, solid = candidates(idle(99, 99)), candidates(idle(14, 14, 14))
-    assert plane[1][1] == "5000 sweeps did not close the bounds: policies are evaluated directly"
+    assert plane[1][1] == "3000 sweeps did not close the bounds: policies are evaluated directly"
     assert solid[1][1].endswith("policies are evaluated iteratively")
 
 
