@@ -136,9 +136,8 @@ def evaluate_total(
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
     paths, proper = _proper_paths(problem, fixed, targets)
-    lower, upper = _policy_bounds(paths, monitor)
-    lower, upper = np.where(proper, lower, np.inf), np.where(proper, upper, np.inf)
-    bounds, values, status = _answer(model, problem, (lower, upper), tolerance, Status.PRECISION)
+    both = (np.where(proper, b[paths.number], np.inf) for b in _policy_bounds(paths, monitor))
+    bounds, values, status = _answer(model, problem, tuple(both), tolerance, Status.PRECISION)
     return Evaluation(
         gains=np.zeros(0),
         bounds=bounds,
@@ -162,7 +161,7 @@ def _proper_paths(problem: Any, fixed: Any, targets: Bools) -> tuple[Paths, Bool
         missed = np.flatnonzero(possible & ~able.states)
         if missed.size:
             refuse_improper(problem, table, targets, int(missed[0]))
-    return paths_of(table, able.rows, targets | ~able.states, None), able.states
+    return paths_of(table, able, targets, None), able.states
 
 
 def _policy_bounds(fixed: Paths, monitor: Monitor) -> tuple[Floats, Floats]:
@@ -175,7 +174,7 @@ def _policy_bounds(fixed: Paths, monitor: Monitor) -> tuple[Floats, Floats]:
 
 
 def _answer(
-    model: Any, problem: Any, bounds: tuple[Floats, Floats], tolerance: float, status: Status
+    model: Any, problem: Any, bounds: tuple[Floats, ...], tolerance: float, status: Status
 ) -> tuple[tuple[Floats, Floats], Floats, Status]:
     """Bounds and values in the user's sign, and whether they meet the tolerance."""
     lower, upper = bounds
@@ -185,8 +184,8 @@ def _answer(
     size = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     if width <= max(tolerance * size, FLOOR * problem.cost_scale / problem.rate_bound):
         status = Status.CONVERGED
-    _, bounds, values = signed(model, np.zeros(0), bounds, values)
-    return (bounds[0] + 0.0, bounds[1] + 0.0), values + 0.0, status  # no -0
+    _, (lower, upper), values = signed(model, np.zeros(0), (lower, upper), values)
+    return (lower + 0.0, upper + 0.0), values + 0.0, status  # no -0
 
 
 def _middle(lower: Floats, upper: Floats) -> Floats:

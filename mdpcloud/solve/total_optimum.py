@@ -69,9 +69,8 @@ def optimal(problem: Any, targets: Bools, monitor: Monitor, refuse: Refusal) -> 
     table = problem.rows()
     able = hopeful(Backwards(table), targets)
     check_reached(problem, table, targets, able.states)
-    ended = targets | ~able.states
-    free = free_components(Backwards(table), able.rows, ended)
-    paths = paths_of(table, able.rows, ended, free)
+    free = free_components(Backwards(table), able.rows, targets | ~able.states)
+    paths = paths_of(table, able, targets, free)
     run = _Run(problem, paths, monitor, refuse)
     lower, upper, status = run.bounds()
     chosen = paths.origin[run.search.chosen]

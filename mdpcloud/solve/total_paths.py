@@ -25,7 +25,7 @@ from mdpcloud.engine.rows import Matrix, Rows
 from mdpcloud.engine.structure import EndComponents
 from mdpcloud.errors import SolveError
 from mdpcloud.solve.total_kernels import head_for, improve_rows, row_values, state_bounds
-from mdpcloud.solve.total_structure import Backwards, Bools, Ints, Longs
+from mdpcloud.solve.total_structure import Backwards, Bools, Hopeful, Ints, Longs
 
 __all__ = ["Pair", "Paths", "paths_of"]
 
@@ -210,48 +210,75 @@ class Paths:
         return cast(Matrix, moves), np.asarray(moves.sum(axis=1), np.float64).ravel()
 
 
-def paths_of(table: Rows, rows: Bools, terminal: Bools, free: EndComponents | None) -> Paths:
+def paths_of(table: Rows, able: Hopeful, targets: Bools, free: EndComponents | None) -> Paths:
     """Keep the rows that may be taken, and make one state of each component that is free.
 
-    Rows that keep the process where it is at a cost are left out; they are never best.
+    States are numbered by their distance from the targets, so that sweeps read what they have just
+    written. Rows that keep the process where it is at a cost are left out; they are never best.
     """
-    if free is None:
-        kept = np.flatnonzero(rows & ~_idle(table, table.transitions))
-        cost_rate = np.where(terminal, 0.0, table.cost_rate)
-        closed = replace(table.select(kept), cost_rate=cost_rate)
-        return Paths(closed, terminal, np.arange(table.n), kept)
-    return _collapsed(table, rows, terminal, free)
-
-
-def _collapsed(table: Rows, rows: Bools, terminal: Bools, free: EndComponents) -> Paths:
-    count, outside = free.count, free.label < 0
-    number = free.label.astype(np.int64)
-    number[outside] = np.arange(count, count + int(outside.sum()))
-    cost_rate = np.zeros(count + int(outside.sum()))
-    cost_rate[number[outside]] = np.where(terminal, 0.0, table.cost_rate)[outside]
-    kept = np.flatnonzero(rows & ~free.inside)
-    matrix = table.transitions[kept]
-    state = number[table.state[kept]]
-    row = np.repeat(np.arange(kept.size), np.diff(matrix.indptr))
-    whole = Rows.from_moves(
-        cost_rate,
-        (state, np.where(state < count, 0, table.term[kept]), kept),
-        np.ones(kept.size),
-        table.cost[kept],
-        (row, number[matrix.indices], matrix.data),
-        roundings=table.roundings + int(np.diff(matrix.indptr).max(initial=0)),
+    terminal = targets | ~able.states
+    number = _numbers(table.n, able, free)
+    rows = np.flatnonzero(able.rows if free is None else able.rows & ~free.inside)
+    rows = rows[np.argsort(number[table.state[rows]], kind="stable")]
+    n = int(number.max()) + 1
+    cost_rate, ended = np.zeros(n), np.zeros(n, np.bool_)
+    cost_rate[number] = np.where(terminal, 0.0, table.cost_rate)
+    ended[number] = terminal
+    part = table.select(rows)
+    merged = np.zeros(part.state.size, np.bool_) if free is None else free.label[part.state] >= 0
+    renumbered = replace(
+        part,
+        n=n,
+        cost_rate=cost_rate,
+        state=number[part.state].astype(np.int32),
+        term=np.where(merged, 0, part.term).astype(np.int32),
+        transitions=_renumbered(part, number, n, free is not None),
+        roundings=part.roundings + _additions(part, free),
     )
-    used = np.flatnonzero(~_idle(whole, whole.transitions))
-    ended = np.zeros(cost_rate.size, np.bool_)
-    ended[number[terminal]] = True
-    return Paths(whole.select(used), ended, number, whole.action[used].astype(np.int64))
+    used = np.flatnonzero(~_idle(renumbered))
+    if used.size < rows.size:
+        renumbered, rows = renumbered.select(used), rows[used]
+    return Paths(renumbered, ended, number, rows)
 
 
-def _idle(table: Rows, transitions: Matrix) -> Bools:
+def _numbers(n: int, able: Hopeful, free: EndComponents | None) -> Longs:
+    """New numbers (n,), one for each component: by distance, states without hope last."""
+    rank = np.empty(n, np.int64)
+    rank[np.append(able.order, np.flatnonzero(~able.states))] = np.arange(n)
+    if free is None:
+        return rank
+    nearest = np.full(free.count, n)
+    inside = free.label >= 0
+    np.minimum.at(nearest, free.label[inside], rank[inside])
+    rank[inside] = nearest[free.label[inside]]
+    return np.unique(rank, return_inverse=True)[1]
+
+
+def _renumbered(part: Rows, number: Longs, n: int, merges: bool) -> Matrix:
+    """Moves between states of the new numbers; several of a row into one component add up."""
+    matrix = part.transitions
+    indices = number[matrix.indices].astype(np.int32)
+    moved = sparse.csr_array((matrix.data, indices, matrix.indptr), (part.state.size, n))
+    if merges:
+        home = np.repeat(number[part.state], np.diff(matrix.indptr))
+        moved.data = np.where(indices == home, 0.0, moved.data)
+        moved.sum_duplicates()
+        moved.eliminate_zeros()
+    return moved
+
+
+def _additions(part: Rows, free: EndComponents | None) -> int:
+    """Roundings of the rates into components."""
+    longest = np.diff(part.transitions.indptr).max(initial=0)
+    return 0 if free is None else int(longest)
+
+
+def _idle(table: Rows) -> Bools:
     """Rows that move nowhere, of states with one term, where that surely costs something or 0."""
     terms = np.bincount(table.state[table.groups], minlength=table.n)
-    still = (np.diff(transitions.indptr) == 0) & (terms[table.state] == 1)
+    still = (np.diff(table.transitions.indptr) == 0) & (terms[table.state] == 1)
     rate = table.cost_rate[table.state]
     total = rate + table.cost
     doubt = (table.roundings + 4) * 2.0**-52 * (np.abs(rate) + np.abs(table.cost))
-    return cast(Bools, still & ((total > doubt) | ((rate == 0.0) & (table.cost == 0.0))))
+    surely: Bools = (total > doubt) | ((rate == 0.0) & (table.cost == 0.0))
+    return cast(Bools, still & surely)

@@ -96,15 +96,19 @@ class Search:
 
         Where that is not proper, the first policy leads back to where it is.
         """
-        paths = self.paths
-        first, values = paths.approach()
-        self.u = Pair.of(self._swept(values))
-        better = paths.improved(self.u, np.zeros(paths.n), first)
-        if better is not None:
-            missed = paths.not_proper(better)[paths.table.state[paths.table.groups]]
-            self.accept(np.where(missed, first, better))
+        first, values = self.paths.approach()
+        self.u = Pair.of(values)
+        try:
+            self._sweep(values)
+        finally:
+            better = self.paths.improved(self.u, np.zeros(self.paths.n), first)
+            if better is not None:
+                table = self.paths.table
+                missed = self.paths.not_proper(better)[table.state[table.groups]]
+                self.accept(np.where(missed, first, better))
 
-    def _swept(self, values: Floats) -> Floats:
+    def _sweep(self, values: Floats) -> None:
+        """Sweep in place until little changes."""
         paths, table = self.paths, self.paths.table
         parts = table.first, table.term, table.cost_rate, table.cost, *paths.moves, paths.leaving
         for _ in range(SWEEPS):
@@ -112,7 +116,6 @@ class Search:
             self._count(1)
             if not change > SETTLED * float(np.abs(values).max(initial=0.0)):
                 break
-        return values
 
     def _count(self, done: int) -> None:
         self.monitor.report(-np.inf, float(self.u.high.max(initial=0.0)))

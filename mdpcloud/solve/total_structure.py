@@ -87,10 +87,13 @@ class Hopeful:
         The targets among them.
     rows : (L,) bool array
         The rows of such states, targets apart, that lead to such states only.
+    order : int32 array
+        The states by the number of moves to the targets, these first.
     """
 
     states: Bools
     rows: Bools
+    order: Ints
 
 
 def hopeful(back: Backwards, targets: Bools) -> Hopeful:
@@ -100,9 +103,10 @@ def hopeful(back: Backwards, targets: Bools) -> Hopeful:
     level, _ = back.search(targets, rows)
     while True:
         states, rows = back.without(level < 0, rows, targets)
-        level, _ = back.search(targets, rows)
+        level, order = back.search(targets, rows)
         if not (states & (level < 0)).any():
-            return Hopeful(level >= 0, rows)
+            first = np.flatnonzero(targets).astype(np.int32)
+            return Hopeful(level >= 0, rows, np.append(first, order))
 
 
 def free_components(back: Backwards, rows: Bools, terminal: Bools) -> EndComponents | None:
