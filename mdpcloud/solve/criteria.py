@@ -92,13 +92,6 @@ class FiniteHorizon:
         The horizon, > 0; in discrete time a whole number of steps.
     final_cost : float, (n,) array or function of x, optional
         What the state at the end costs (for a model given by rewards: earns).
-
-    Examples
-    --------
-    >>> import mdpcloud as mc
-    >>> model = mc.tabular([[[0, 1], [1, 0]]], costs=[1, 0])
-    >>> mc.solve(model, mc.FiniteHorizon(3)).values
-    array([2., 1.])
     """
 
     time: float

@@ -124,6 +124,8 @@ def solve(
     >>> solution = mc.solve(mc.tabular([[[0, 1], [1, 0]]], costs=[1, 0]))
     >>> solution.gain, solution.bounds[0] <= 0.5 <= solution.bounds[1]
     (0.5, True)
+    >>> mc.solve(mc.tabular([[[0, 1], [1, 0]]], costs=[1, 0]), mc.FiniteHorizon(3)).values
+    array([2., 1.])
     """
     monitor = Monitor(max_iterations, time_limit, signed_progress(model, progress))
     special = _special(criterion, constraints, solver, start)
