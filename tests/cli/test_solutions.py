@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from mdpcloud.cli import app
+from mdpcloud.cli.solutions import print_solution
+from mdpcloud.scenario import read_scenario
+from mdpcloud.solve.constrained import RandomisedState
 
 SCENARIO = """
 format = 1
@@ -92,3 +96,28 @@ def test_an_unknown_measure_is_named_with_the_file(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "node.toml: constraint 'mean_job': the model has no measure 'mean_job'" in result.stderr
     assert "did you mean 'mean_jobs'" in result.stderr
+
+
+def test_what_is_not_known_or_too_much_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text(SCENARIO + f'[solve.constraints]\n"{RATIO}" = 0.5\n', encoding="utf-8")
+    states = [
+        RandomisedState("arrival", k, f"(node=({k},))", {"outside": 0.5, "node 0": 0.5})
+        for k in range(10)
+    ]
+    solution = SimpleNamespace(
+        bounds=(1.0, 2.0),
+        measures={},
+        multipliers={RATIO: 0.0},
+        randomised=states,
+        status="converged",
+        solver="some",
+        iterations=3,
+        elapsed=1.0,
+    )
+    print_solution(read_scenario(file), solution)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[4].split() == [*RATIO.split(), "<=", "0.5", "-", "0"]
+    assert "  and 2 more" in printed

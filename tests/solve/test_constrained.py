@@ -250,6 +250,21 @@ def test_a_limit_that_can_only_just_be_met_is_met() -> None:
     assert found.gain == pytest.approx(1.3 * 6.0)
 
 
+def test_a_limit_missed_by_less_than_the_tolerance_is_no_conflict() -> None:
+    model = two_queues()
+    with pytest.raises(InfeasibleError) as caught:
+        solve_constrained(model, {"refusals": 0.0})
+    report: Any = caught.value.partial
+    (least, _) = report.alone["refusals <= 0"]
+    bound = least * (1 - 1e-8)
+    found = solve_constrained(model, {"refusals": bound})
+    assert found.converged
+    assert -3e-8 * bound <= found.slack["refusals"] < 0
+    assert found.measures["refusals"][0] == pytest.approx(least, rel=3e-8)
+    with pytest.raises(InfeasibleError):
+        solve_constrained(model, {"refusals": bound}, tolerance=1e-9)
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 
@@ -260,8 +275,8 @@ def test_several_end_components_are_refused_by_name() -> None:
         solve_constrained(model, {"i": 1.0})
 
 
-def two_wells() -> mc.Model:
-    """Two states that a policy may stay in, with a way between them: cost 0 and 1, measure 1, 0."""
+def two_wells(cost: float = 1.0) -> mc.Model:
+    """Two states that a policy may stay in, with a way between them: measure 1 and 0."""
     move = mc.Event(
         "move",
         1.0,
@@ -273,7 +288,7 @@ def two_wells() -> mc.Model:
     )
     measures = {"left": lambda x: 1.0 * (x.i == 0)}
     space = mc.Lattice({"i": 1})
-    return mc.Model(space, move, cost_rate=lambda x: 1.0 * (x.i == 1), measures=measures)
+    return mc.Model(space, move, cost_rate=lambda x: cost * (x.i == 1), measures=measures)
 
 
 def test_an_occupation_of_two_classes_is_refused_by_name() -> None:
@@ -285,6 +300,11 @@ def test_states_never_visited_lead_back() -> None:
     found = solve_constrained(two_wells(), {"left": 1.0})
     assert found.gain == pytest.approx(0.0, abs=1e-9)
     assert found.policy.table()[1] == 2
+
+
+def test_a_best_policy_with_several_classes_is_no_obstacle() -> None:
+    found = solve_constrained(two_wells(cost=0.0), {"left": 1.0})
+    assert found.gain == pytest.approx(0.0, abs=1e-9)
 
 
 def test_too_large_a_model_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
