@@ -1,4 +1,4 @@
-# make demo | test | bench | clean. PYTHON=/path/to/python3.12 chooses the interpreter.
+# make demo | test | bench | bench-peers | clean. PYTHON=/path/to/python3.12 chooses the interpreter.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -31,6 +31,13 @@ test: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	@$(MAKE) -s announce
 	$(BIN)/python -m benchmarks
+
+# The peers get an environment of their own, in .benchmarks; the tables go into benchmarks/RESULTS.md.
+.PHONY: bench-peers
+bench-peers: $(VENV)/.installed-test
+	@$(MAKE) -s announce
+	$(BIN)/python -m benchmarks.peers.environment
+	$(BIN)/python -m benchmarks.peers
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache .benchmarks

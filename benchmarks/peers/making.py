@@ -1,0 +1,143 @@
+"""Makes the instances: routing as state-action pairs, a random sparse process, a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.instances import read as read_routing
+from benchmarks.peers.instance import Chain, Decisions, write
+
+__all__ = ["GAIN", "MAKERS", "make", "pairs_of", "random_process", "two_queues"]
+
+SLACK = (
+    1.05  # steps per time over the largest total rate: without self-loops chains may be periodic
+)
+SEED = 20260
+GAIN = 2.1091901576  # of routing; the boxes cut off less than 1e-9 of it
+LENGTH, TIME = 316, 10.0  # of each queue's axis, and of the transient
+FULL = 6  # the set: both queues at most this long
+
+
+def make(name: str, folder: Path) -> Path:
+    """Write the instance unless it is there."""
+    path = folder / f"{name}.npz"
+    if not path.exists():
+        write(MAKERS[name](), path)
+    return path
+
+
+def routing(size: str) -> Decisions:
+    """The routing model of this size."""
+    system, caps = read_routing(size)
+    return pairs_of(system.model(caps), GAIN)
+
+
+def pairs_of(model: Any, gain: float) -> Decisions:
+    """A model with one decision, uniformised: the decision's actions are those of the pairs."""
+    from scipy import sparse
+
+    from mdpcloud.engine import compile_model
+
+    problem: Any = compile_model(model)
+    rows = problem.rows()
+    (deciding,) = (e for e, term in enumerate(problem.terms) if term.decision)
+    chosen = rows.term == deciding
+    pairs, others = rows.select(np.flatnonzero(chosen)), rows.select(np.flatnonzero(~chosen))
+    count = others.state.size
+    places = (others.state, np.arange(count))
+    here = sparse.csr_array((np.ones(count), places), shape=(rows.n, count))
+    along = sparse.csr_array(here @ others.transitions)[pairs.state]
+    moves = sparse.csr_array(pairs.transitions + along)
+    out = np.asarray(moves.sum(axis=1)).ravel()
+    rate = SLACK * float(out.max())
+    stay = sparse.csr_array((1.0 - out / rate, (np.arange(out.size), pairs.state)), moves.shape)
+    matrix = sparse.csr_array(moves / rate + stay)
+    matrix.sort_indices()
+    cost = (pairs.cost + (rows.cost_rate + here @ others.cost)[pairs.state]) / rate
+    places = matrix.indptr, matrix.indices, matrix.data
+    return Decisions(pairs.state, pairs.action, cost, *places, rate, gain)
+
+
+def random_process(states: int, actions: int = 4, successors: int = 5) -> Decisions:
+    """Uniform successors, probabilities and costs; the gain is mdpcloud's, certified to 1e-9."""
+    import mdpcloud as mc
+
+    rng = np.random.default_rng(SEED)
+    pairs = states * actions
+    indices = np.sort(distinct(rng, pairs, successors, states), axis=1).astype(np.int32)
+    weights = rng.random((pairs, successors)) + 0.05
+    weights /= weights.sum(axis=1, keepdims=True)
+    process = Decisions(
+        np.repeat(np.arange(states, dtype=np.int32), actions),
+        np.tile(np.arange(actions, dtype=np.int32), states),
+        rng.random(pairs),
+        np.arange(0, pairs * successors + 1, successors, dtype=np.int32),
+        indices.ravel(),
+        weights.ravel(),
+        1.0,
+        np.nan,
+    )
+    model = mc.tabular(
+        process.matrix(), s_indices=process.state, a_indices=process.action, costs=process.cost
+    )
+    gain = mc.solve(model, tolerance=1e-9).gain
+    return Decisions(**{**vars(process), "gain": float(gain)})
+
+
+def distinct(
+    rng: np.random.Generator, rows: int, count: int, below: int
+) -> NDArray[np.signedinteger[Any]]:
+    """Rows of different numbers, uniform: those with equal ones are drawn again."""
+    numbers = rng.integers(below, size=(rows, count))
+    while True:
+        ordered = np.sort(numbers, axis=1)
+        again = np.flatnonzero((np.diff(ordered, axis=1) == 0).any(axis=1))
+        if again.size == 0:
+            return numbers
+        numbers[again] = rng.integers(below, size=(again.size, count))
+
+
+def two_queues(length: int = LENGTH, time: float = TIME) -> Chain:
+    """Two queues side by side that do not touch, so each one's law alone gives the answer.
+
+    The probability comes from a dense exponential of each queue's own small generator.
+    """
+    from scipy import sparse
+    from scipy.linalg import expm
+
+    queues = [queue(length, 8.0, 10, 1.0), queue(length, 6.4, 4, 2.0)]
+    eye = sparse.eye_array(length, format="csr")
+    moves = sparse.csr_array(sparse.kron(queues[0], eye) + sparse.kron(eye, queues[1]))
+    moves.sort_indices()
+    probability = 1.0
+    for each in queues:
+        dense = each.toarray()
+        np.fill_diagonal(dense, -dense.sum(axis=1))
+        probability *= float(expm(time * dense)[0, : FULL + 1].sum())
+    short = np.arange(length) <= FULL
+    inside = (short[:, None] & short[None, :]).ravel()
+    return Chain(moves.indptr, moves.indices, moves.data, 0, inside, time, probability)
+
+
+def queue(length: int, arrivals: float, servers: int, service: float) -> Any:
+    """Moves of a queue with several servers, cut at length - 1."""
+    from scipy import sparse
+
+    down = service * np.minimum(np.arange(1, length), servers)
+    return sparse.diags_array([np.full(length - 1, arrivals), down], offsets=[1, -1], format="csr")
+
+
+MAKERS: dict[str, Callable[[], Decisions | Chain]] = {
+    **{f"routing_{size}": partial(routing, size) for size in ("s", "m", "l")},
+    "sparse": partial(random_process, 100_000),
+    "rows": partial(random_process, 250_000),
+    "small": partial(random_process, 2_000),
+    "queues": two_queues,
+    "small_queues": partial(two_queues, 8, 1.0),
+}

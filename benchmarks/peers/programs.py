@@ -1,0 +1,152 @@
+"""The programs that are compared, the tasks, and how close each is known to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["PROGRAMS", "TASKS", "Program", "Task", "verdict"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and its adapter.
+
+    ``package`` is what its version is asked of; ``own`` says that it runs where mdpcloud is
+    installed. ``error`` is the largest relative error of a gain, or absolute error of a
+    probability, that its method is known to make; more is a disagreement.
+    """
+
+    name: str
+    adapter: str
+    package: str
+    error: Mapping[str, float]
+    own: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done with an instance; ``small`` is one on which everything is compiled first."""
+
+    name: str
+    title: str
+    note: str
+    instance: str
+    small: str
+    programs: tuple[str, ...]
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program("mdpcloud", "mdpcloud_model", "mdpcloud", {"average": 1e-6}, own=True),
+        Program(
+            "mdpcloud, arrays",
+            "mdpcloud",
+            "mdpcloud",
+            {"average": 1e-6, "build": 0.0, "transient": 1e-10},
+            own=True,
+        ),
+        Program(
+            "quantecon",
+            "quantecon",
+            "quantecon",
+            {"average": 1e-5, "build": 0.0},
+            remark="QuantEcon has no average cost: modified policy iteration at the factor "
+            "1 - 1e-9, whose values are 1e9 times the gain and leave six digits of it.",
+        ),
+        Program(
+            "mdpsolver",
+            "mdpsolver",
+            "mdpsolver",
+            {"average": 2e-6, "build": 0.0},
+            remark="MDPSolver reads nested lists; modified policy iteration, average reward.",
+        ),
+        Program(
+            "stormpy",
+            "stormpy",
+            "stormpy",
+            {"average": 2e-6, "build": 0.0, "transient": 1e-6},
+            remark="Storm gets an explicit sparse model, its builder filled in one call; default "
+            "precision 1e-6, no bounds on a long-run average.",
+        ),
+        Program(
+            "mdplib",
+            "mdplib",
+            "mdplib",
+            {"average": 2e-6, "build": 0.0},
+            remark="mdplib is discounted and its rule never stops near the factor 1: value "
+            "iteration at 1 - 1e-9 for 3000 sweeps. It reads a text file line by line, so it gets "
+            "the smallest instance only.",
+        ),
+        Program("scipy", "scipy", "scipy", {"transient": 1e-8}, own=True),
+    )
+}
+
+LARGE = ("mdpcloud, arrays", "quantecon", "mdpsolver", "stormpy")
+
+TASKS = (
+    Task(
+        "average",
+        "Long-run average cost, routing to three nodes, 10 416 states",
+        "Four actions; from the arrays in the file to the gain within 1e-6. The first row is "
+        "mdpcloud on its own description of the model, which needs no such file.",
+        "routing_s",
+        "small",
+        ("mdpcloud", *LARGE, "mdplib"),
+    ),
+    Task(
+        "average",
+        "Long-run average cost, routing to three nodes, 68 921 states",
+        "As above.",
+        "routing_m",
+        "small",
+        ("mdpcloud", *LARGE),
+    ),
+    Task(
+        "average",
+        "Long-run average cost, routing to three nodes, 226 981 states",
+        "As above. Goal: stormpy's ratio at least 60.",
+        "routing_l",
+        "small",
+        ("mdpcloud", *LARGE),
+    ),
+    Task(
+        "average",
+        "Long-run average cost, random sparse model",
+        "100 000 states, 4 actions, 5 successors each. Goal: faster than quantecon and mdpsolver.",
+        "sparse",
+        "small",
+        LARGE,
+    ),
+    Task(
+        "build",
+        "Building a model from a CSR matrix",
+        "1 000 000 rows of 5 successors. mdpcloud checks every number; MDPSolver and Storm accept "
+        "rows that do not sum to 1. Goal: faster than stormpy.",
+        "rows",
+        "small",
+        LARGE,
+    ),
+    Task(
+        "transient",
+        "Law at time 10 of a chain with 99 856 states",
+        "Two queues side by side from empty; the probability that both are short is known from a "
+        "dense exponential of each. Asked of mdpcloud: an error of at most 1e-10; the others run "
+        "as they come. Goal: at least as fast as stormpy.",
+        "queues",
+        "small_queues",
+        ("mdpcloud, arrays", "stormpy", "scipy"),
+    ),
+)
+
+
+def verdict(program: Program, task: str, known: float, found: Mapping[str, Any]) -> str:
+    """Whether an answer agrees with the known one: "agrees", or how far off it is."""
+    if task == "build":
+        return "built"
+    key = "gain" if task == "average" else "probability"
+    off = abs(found[key] - known) / (abs(known) if task == "average" else 1.0)
+    return "agrees" if off <= program.error[task] else f"DISAGREES by {off:.1e}"

@@ -1,0 +1,74 @@
+"""One run of one program: ``python -m benchmarks.peers.worker PROGRAM TASK FILE SMALL_FILE``.
+
+The task is done on the small file first, so that nothing is compiled while time is taken. Prints
+one line of JSON, last.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.instance import read
+
+__all__ = ["MEMORY", "main"]
+
+MEMORY = 6  # GB of addresses a process may take
+
+
+def main() -> None:
+    """Run, measure and print."""
+    program, task, path, small = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY << 30, MEMORY << 30))
+    run = getattr(importlib.import_module(f"benchmarks.peers.adapters.{program}"), task)
+    instance = opened(path)
+    run(opened(small))
+    gc.collect()
+    before = resident("VmRSS")
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = run(instance)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    print(
+        json.dumps(
+            {
+                **answer(instance, found),
+                "cpu": cpu,
+                "wall": wall,
+                "peak": resident("VmHWM"),
+                "more": resident("VmHWM") - before,
+            }
+        )
+    )
+
+
+def opened(path: str) -> Any:
+    """The instance in a file, or the name itself where there is no file."""
+    return read(Path(path)) if path.endswith(".npz") else path
+
+
+def answer(instance: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """Numbers alone; a program that gives values gets the bounds that they prove."""
+    numbers = {key: found[key] for key in ("gain", "probability", "iterations") if key in found}
+    bounds = found.get("bounds")
+    if "values" in found:
+        bounds = instance.bracket(found["values"])
+    if bounds is not None:
+        numbers = {"gain": 0.5 * sum(bounds), "width": bounds[1] - bounds[0]} | numbers
+    return numbers
+
+
+def resident(which: str) -> float:
+    """Present (VmRSS) or largest (VmHWM) memory of this process, MB (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(which + ":"))
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    main()
