@@ -43,7 +43,7 @@ from mdpcloud.solve.passage_kernels import collect, correct, eliminate, residual
 
 __all__ = ["Enclosed", "PassageSystem"]
 
-FACTOR_WORK = 3e7
+FACTOR_WORK = 1e8
 """Largest states times bandwidth for which a complete sparse factor is made."""
 
 REFINEMENTS = 12
@@ -236,7 +236,7 @@ def _iterated(matrix: Any) -> _Solver:
     precondition = sparse_linalg.LinearOperator(shape, incomplete.solve, dtype=np.float64)
 
     def solve(right: Floats) -> Floats:
-        x, _ = sparse_linalg.gmres(matrix, right, rtol=1e-8, restart=60, maxiter=20, M=precondition)
+        x, _ = sparse_linalg.gmres(matrix, right, rtol=1e-8, restart=60, maxiter=5, M=precondition)
         return np.asarray(x, np.float64)
 
     return _Solver(solve)

@@ -124,7 +124,7 @@ def transient(
     own = len(rates)
     result = Transient(
         times=moments,
-        laws=sums.values,
+        laws=np.minimum(sums.values, 1.0, out=sums.values),
         error=sums.error,
         costs=sums.costs[0] if own else None,
         cost_bounds=(lower[0], upper[0]) if own else None,

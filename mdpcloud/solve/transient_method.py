@@ -24,6 +24,9 @@ DOUBLING_STATES = 1000
 MOST_WORK = 1e12
 """Products times (moves + states); about a quarter of an hour."""
 
+MOST_DOUBLED = 1e20
+"""Products that a doubling may stand for; its matrices start with errors near 1e-30."""
+
 OVERHEAD = 100.0
 """Of one product, in multiplications."""
 
@@ -52,7 +55,8 @@ def method_sums(
     rounding = steps.rounding(products)
     work = products * (steps.rates.nnz + steps.n + OVERHEAD)
     feasible = rounding <= ROUNDING_SHARE * tolerance and work <= MOST_WORK
-    if steps.n <= DOUBLING_STATES and not (feasible and work <= _doubling_work(steps, longest)):
+    small = steps.n <= DOUBLING_STATES and products <= MOST_DOUBLED
+    if small and not (feasible and work <= _doubling_work(steps, longest)):
         return "doubling", sum_by_doubling(steps, start, times, costs, forward=forward)
     if not feasible:
         raise SolveError(_refusal(steps, longest, products, work, rounding))
@@ -71,6 +75,8 @@ def _refusal(steps: Steps, longest: float, products: float, work: float, roundin
         else f"a largest rate of {steps.rate:.4g} and the time {longest:.4g} need {products:.3g} "
         "products"
     )
+    if steps.n <= DOUBLING_STATES:
+        return f"{what}, above the limit {MOST_DOUBLED:g} of what can be computed with certainty"
     if work > MOST_WORK:
         why = f"of {steps.rates.nnz + steps.n} multiplications each, above the limit {MOST_WORK:g}"
     else:

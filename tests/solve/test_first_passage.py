@@ -224,6 +224,12 @@ def test_rare_events_keep_their_digits_without_elimination(limits, monkeypatch):
     assert (width <= 1e-10 * found.probability).all()
 
 
+def test_where_all_states_are_targets_nothing_is_left_to_solve():
+    found = first_passage(np.eye(2), [0, 1], times=[0])
+    assert found.probability.tolist() == found.law.probability[0].tolist() == [1.0, 1.0]
+    assert found.mean.tolist() == [0.0, 0.0]
+
+
 def test_what_cannot_be_enclosed_is_an_error(monkeypatch):
     nothing = passage_systems._Solver(lambda right: 0.0 * right)
     monkeypatch.setattr(passage_systems, "_eliminated", lambda *_: nothing)

@@ -326,6 +326,19 @@ def test_a_refusal_names_the_tolerance_that_can_be_met():
     assert transient(chain, 0, 100.0, tolerance=named).error[0] <= named
 
 
+@pytest.mark.parametrize(("rate", "time"), [(1e12, 1e12), (1e300, 1e300)])
+def test_times_beyond_what_doubling_can_bound_are_refused(rate, time):
+    with pytest.raises(SolveError, match="what can be computed with certainty"):
+        transient([[-rate, rate], [rate, -rate]], 0, time)
+
+
+def test_a_chain_of_one_state_stays_there_and_pays():
+    found = transient([[0.0]], 0, [0.0, 3.0], cost_rate=2.0)
+    assert found.laws == pytest.approx(1.0, abs=1e-15)
+    assert (found.laws <= 1.0).all()
+    assert found.costs == pytest.approx([0.0, 6.0], rel=1e-14)
+
+
 def test_the_limit_on_work_is_stated(monkeypatch):
     monkeypatch.setattr(transient_method, "MOST_WORK", 1e3)
     with pytest.raises(SolveError, match="above the limit 1000"):
