@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mdpcloud.engine.moves import Matrix, picked, pointers, targets
 from mdpcloud.engine.problem import Floats
-from mdpcloud.engine.rows_kernels import pick
 
-__all__ = ["Matrix", "Rows", "pointers"]
+__all__ = ["Matrix", "Rows"]
 
 Ints: TypeAlias = NDArray[np.int32]
-Matrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +142,8 @@ class Rows:
             np.append(self.groups, self.state.size),
             np.ascontiguousarray(self.cost_rate),
             np.ascontiguousarray(self.cost),
-            pointers(matrix.indptr),
-            matrix.indices.astype(np.int32, copy=False).view(np.uint32),
+            pointers(matrix),
+            targets(matrix),
             np.ascontiguousarray(matrix.data, dtype=np.float64),
         )
 
@@ -177,25 +176,8 @@ class Rows:
             action=self.action[rows],
             rate=self.rate[rows],
             cost=self.cost[rows],
-            transitions=self._rows_of_matrix(rows),
+            transitions=picked(self.transitions, rows),
         )
-
-    def _rows_of_matrix(self, rows: NDArray[Any]) -> Matrix:
-        *_, indptr, indices, weights = self.arrays
-        begins = np.zeros(rows.size + 1, np.int64)
-        np.cumsum((indptr[1:] - indptr[:-1])[rows], out=begins[1:])
-        begins = begins.astype(np.int32) if begins[-1] < 2**31 else begins
-        targets, rates = np.empty(begins[-1], np.int32), np.empty(begins[-1])
-        pick(
-            rows.astype(np.int64, copy=False),
-            indptr,
-            indices,
-            weights,
-            pointers(begins),
-            targets,
-            rates,
-        )
-        return sparse.csr_array((rates, targets, begins), shape=(rows.size, self.n))
 
     def restrict(self, states: NDArray[Any], keep: NDArray[np.bool_]) -> Rows:
         """Keep only these states (increasing) and those of their rows in keep (L,), renumbered.
@@ -223,10 +205,3 @@ def _starts(sorted_states: Ints, n: int) -> NDArray[np.int64]:
     starts = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(sorted_states, minlength=n), out=starts[1:])
     return starts
-
-
-def pointers(indptr: NDArray[np.signedinteger[Any]]) -> NDArray[np.unsignedinteger[Any]]:
-    """Row pointers in the kernels' types: unsigned, four bytes where they suffice."""
-    if indptr[-1] >= 2**31:
-        return indptr.astype(np.int64, copy=False).view(np.uint64)
-    return indptr.astype(np.int32, copy=False).view(np.uint32)

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdpcloud.engine.moves import Matrix, balanced
 from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
-from mdpcloud.engine.row_table import Matrix, Rows, pointers
-from mdpcloud.engine.rows_kernels import HELD, balance, best_rows, enclose, sweeps
+from mdpcloud.engine.row_table import Rows
+from mdpcloud.engine.rows_kernels import HELD, best_rows, enclose, sweeps
 from mdpcloud.errors import InputError, SolveError
 
 __all__ = ["Matrix", "Rows", "RowsProblem"]
@@ -303,13 +304,13 @@ class RowsProblem:
         if table.groups.size != table.state.size:
             raise InputError("the problem has decisions; fix them first with under(choice)")
         if len(self.terms) == 1 and table.state.size == self.n:
-            return _generator(table.transitions), table.cost_rate + table.cost
+            return balanced(table.transitions), table.cost_rate + table.cost
         ones = np.ones(table.state.size)
         collect = sparse.csr_array(
             (ones, np.arange(ones.size), table.first), shape=(self.n, ones.size)
         )
         cost = table.cost_rate + cast(Floats, collect @ table.cost)
-        return _generator(cast(Matrix, collect @ table.transitions)), cost
+        return balanced(cast(Matrix, collect @ table.transitions)), cost
 
     def rows(self) -> Rows:
         """Return the rows."""
@@ -318,18 +319,6 @@ class RowsProblem:
     def label(self, state: int) -> str:
         """Return the name of a state."""
         return self.labels(state) if self.labels is not None else str(state)
-
-
-def _generator(moves: Matrix) -> Matrix:
-    """Rates with minus their sum on the diagonal."""
-    indptr = pointers(moves.indptr)
-    size = int(moves.nnz + np.count_nonzero(np.diff(indptr)))
-    targets, rates = np.empty(size, np.int32), np.empty(size)
-    begins = np.empty(indptr.size, np.uint32 if size < 2**31 else np.uint64)
-    indices = moves.indices.astype(np.int32, copy=False).view(np.uint32)
-    balance(indptr, indices, moves.data, begins, targets, rates)
-    signed = begins.view(f"i{begins.itemsize}")
-    return sparse.csr_array((rates, targets, signed), shape=moves.shape)
 
 
 def _without_zeros(matrix: Matrix) -> Matrix:

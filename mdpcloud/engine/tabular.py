@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
+from mdpcloud.engine.moves import off_diagonal
 from mdpcloud.engine.problem import TermInfo
-from mdpcloud.engine.row_table import Matrix, Rows, pointers
+from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows import RowsProblem
-from mdpcloud.engine.rows_kernels import count_stays, drop_stays
 
 if TYPE_CHECKING:
     from mdpcloud.model.tabular import TabularModel
@@ -35,20 +33,7 @@ def tabular_problem(model: TabularModel) -> RowsProblem:
         action=model.action.astype(np.int32, copy=False),
         rate=np.ones(length),
         cost=model.cost,
-        transitions=_off_diagonal(model.transitions, state),
+        transitions=off_diagonal(model.transitions, state),
     )
     names = tuple(map(str, range(model.n_actions)))
     return RowsProblem(rows, (TermInfo("step", names, length > model.n_states),), discrete=True)
-
-
-def _off_diagonal(matrix: Matrix, state: NDArray[np.int32]) -> Matrix:
-    indptr = pointers(matrix.indptr)
-    indices = matrix.indices.astype(np.int32, copy=False).view(np.uint32)
-    stays = int(count_stays(indptr, indices, state))
-    if stays == 0:
-        return matrix
-    kept = int(matrix.nnz) - stays
-    begins, targets, weights = np.empty_like(indptr), np.empty(kept, np.int32), np.empty(kept)
-    drop_stays(indptr, indices, matrix.data, state, begins, targets, weights)
-    signed = begins.view(f"i{begins.itemsize}")
-    return sparse.csr_array((weights, targets, signed), shape=matrix.shape)
