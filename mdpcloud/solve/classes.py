@@ -44,6 +44,7 @@ def solve_components(
         iterations=monitor.iterations,
         solver="end_components",
         elapsed=monitor.elapsed,
+        reason="there are several end components, so that the gain may depend on the state",
     )
 
 

@@ -22,7 +22,7 @@ from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.solve.certificate import Certificate, certify
 from mdpcloud.solve.chains import likely_state
-from mdpcloud.solve.choice import default_solvers
+from mdpcloud.solve.choice import candidates
 from mdpcloud.solve.classes import solve_components
 from mdpcloud.solve.criteria import (
     AverageCost,
@@ -153,13 +153,15 @@ def _iterated(
     problem: Any = compile_model(model, threads=threads)
     discount = discount_rate(criterion, problem.discrete)
     goal = Goal(tolerance, problem.cost_scale, discount)
-    solvers = default_solvers(problem) if solver is None else [_named(solver)]
+    solvers: Sequence[tuple[Solver, str]]
+    solvers = candidates(problem) if solver is None else [(_named(solver), "as asked")]
     try:
         if start is None and solver is None and not discount:
             start = start_values(model, goal, monitor.time_limit, threads)
         h = problem.pack(_start_values(start, problem, model))
     except KeyboardInterrupt:
-        h, solvers = problem.pack(np.zeros(problem.n)), [_Interrupted()]
+        h = problem.pack(np.zeros(problem.n))
+        solvers = [(_Interrupted(), "interrupted before the first sweep")]
     return _first_success(model, problem, criterion, solvers, goal, monitor, h)
 
 
@@ -200,13 +202,14 @@ def _first_success(
     model: Any,
     problem: Any,
     criterion: Criterion,
-    solvers: Sequence[Solver],
+    solvers: Sequence[tuple[Solver, str]],
     goal: Goal,
     monitor: Monitor,
     h: Floats,
 ) -> Solution:
     """What the first solver finds, or the next one where it stalls; by components if need be."""
-    for solver in solvers:
+    for solver, reason in solvers:
+        chosen = solver.name, reason
         outcome = _run(solver, problem, goal, monitor, h)
         stuck = outcome.status in (Status.STALLED, Status.PRECISION) and not outcome.handed_over
         if stuck and not goal.discount:
@@ -218,7 +221,7 @@ def _first_success(
         h = outcome.h
     if outcome.status is not Status.CONVERGED and not goal.discount:
         outcome = replace(outcome, certificate=_at_least_trivial(problem, outcome.certificate))
-    return _assemble(model, problem, criterion, outcome, solver.name, monitor, goal.discount)
+    return _assemble(model, problem, criterion, outcome, chosen, monitor, goal.discount)
 
 
 def _run(solver: Solver, problem: Any, goal: Goal, monitor: Monitor, h: Floats) -> Outcome:
@@ -278,7 +281,7 @@ def _assemble(
     problem: Any,
     criterion: Criterion,
     outcome: Outcome,
-    name: str,
+    chosen: tuple[str, str],
     monitor: Monitor,
     discount: float,
 ) -> Solution:
@@ -299,7 +302,8 @@ def _assemble(
         policy=policy_of(problem, certificate.choice),
         status=outcome.status,
         iterations=monitor.iterations,
-        solver=name,
+        solver=chosen[0],
         elapsed=monitor.elapsed,
         criterion=criterion,
+        reason=chosen[1],
     )

@@ -43,6 +43,8 @@ class _Result:
     elapsed : float
         Seconds.
     criterion : AverageCost, Discounted, FiniteHorizon or TotalCost
+    reason : str
+        Why this solver was chosen, where several were possible.
     """
 
     gains: Floats
@@ -54,6 +56,7 @@ class _Result:
     solver: str
     elapsed: float
     criterion: Criterion = field(default_factory=AverageCost)
+    reason: str = ""
 
     @property
     def converged(self) -> bool:

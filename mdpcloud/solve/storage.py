@@ -51,6 +51,7 @@ def save(result: Any, path: str | Path) -> None:
         "status": result.status.name,
         "iterations": result.iterations,
         "solver": result.solver,
+        "reason": result.reason,
         "elapsed": result.elapsed,
         "names": {name: list(actions) for name, actions in policy.names.items()},
         "shape": list(policy.shape),
@@ -141,6 +142,7 @@ def _restored(header: dict[str, Any], stored: dict[str, Any]) -> Any:
         "status": Status[header["status"]],
         "iterations": header["iterations"],
         "solver": header["solver"],
+        "reason": header.get("reason", ""),
         "elapsed": header["elapsed"],
         "criterion": _CRITERIA[kind](**settings),
     }

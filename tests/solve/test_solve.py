@@ -381,6 +381,12 @@ def test_a_solve_without_memory_leaves_the_bounds_so_far(solver):
     assert partial.bounds[0] <= mc.solve(model).gain <= partial.bounds[1]
 
 
+def test_a_solution_says_why_its_solver_was_chosen():
+    assert mc.solve(two_queues()).reason == "20 states are few: policies are evaluated directly"
+    assert "cost less than evaluating policies" in mc.solve(two_queues((60, 60))).reason
+    assert mc.solve(two_queues(), solver="value_iteration").reason == "as asked"
+
+
 def test_a_solver_that_needs_less_memory_takes_over(monkeypatch):
     def run(self, problem, goal, monitor, start):
         raise MemoryError

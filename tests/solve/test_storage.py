@@ -60,7 +60,7 @@ def test_results_come_back_as_they_were(make, way, tmp_path):
     assert type(copy) is type(result)
     assert type(copy.criterion) is type(result.criterion)
     assert vars(copy.criterion) == vars(result.criterion)
-    for name in ("status", "iterations", "solver", "elapsed", "converged"):
+    for name in ("status", "iterations", "solver", "reason", "elapsed", "converged"):
         assert getattr(copy, name) == getattr(result, name)
     for name in ("gains", "values", "bounds"):
         np.testing.assert_array_equal(getattr(copy, name), getattr(result, name))
