@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GAIN", "SIZES", "SMALL_BOX", "TOLERANCE", "read"]
+__all__ = ["GAINS", "LARGE", "SIZES", "SMALL_BOX", "TOLERANCES", "read"]
 
 FOLDER = Path(__file__).parent
 SIZES = ("s", "m", "l")
-TOLERANCE = 1e-6
-GAIN = 2.1091901576  # of l; s and m cut off less than 1e-9 of it
+LARGE = "4"  # four nodes, ten million states
+TOLERANCES = (1e-6, 1e-8)
+GAINS = {"s": 2.1091901576, "m": 2.1091901576, "l": 2.1091901576, "4": 2.5339632595}
 SMALL_BOX = (10, 10, 10)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from benchmarks.instances import SMALL_BOX, read
 
-__all__ = ["measure_kernels"]
+__all__ = ["measure_kernels", "measure_threads"]
 
 BATCHES = 15
 SWEEPS = {"l": 20, "small": 2000}  # per batch
+LONG = 200  # sweeps per batch of the comparison of threads
 
 
 def measure_kernels() -> dict[str, dict[str, float]]:
@@ -28,7 +29,6 @@ def measure_kernels() -> dict[str, dict[str, float]]:
 def kinds(system: Any, caps: tuple[int, ...]) -> dict[str, Callable[[int], None]]:
     """Functions that do a number of sweeps: the engine's two forms, by hand, and copies."""
     from benchmarks import plain
-    from mdpcloud.engine import compile_model
 
     states = int(np.prod([cap + 1 for cap in caps]))
     source, target = np.zeros(states), np.zeros(states)
@@ -48,31 +48,48 @@ def kinds(system: Any, caps: tuple[int, ...]) -> dict[str, Callable[[int], None]
             h, out, death, loss, system.arrival_rate, system.outside_cost, 1 / rate, -1.0, count
         )
 
-    def engine(form: str) -> Callable[[int], None]:
-        problem: Any = compile_model(system.model(caps), form=form)
-        work, other = problem.pack(np.zeros(problem.n)), problem.pack(np.zeros(problem.n))
-        step = 1.0 / problem.rate_bound
-
-        def run(count: int) -> None:
-            problem.sweeps(work, other, count, step=step, target=-1.0, recentre=True)
-
-        return run
-
     return {
         "plain copy": copies,
         "by hand": by_hand,
-        "lattice form": engine("lattice"),
-        "indexed form": engine("indexed"),
+        "lattice form": engine(system, caps, "lattice"),
+        "indexed form": engine(system, caps, "indexed"),
     }
 
 
-def take_turns(runs: dict[str, Callable[[int], None]], count: int) -> dict[str, float]:
-    """Median CPU microseconds per sweep, after one batch each to compile and warm up."""
+def engine(
+    system: Any, caps: tuple[int, ...], form: Any, threads: int = 1
+) -> Callable[[int], None]:
+    """A function that does a number of the engine's sweeps."""
+    from mdpcloud.engine import compile_model
+
+    problem: Any = compile_model(system.model(caps), form=form, threads=threads)
+    work, other = problem.pack(np.zeros(problem.n)), problem.pack(np.zeros(problem.n))
+    step = 1.0 / problem.rate_bound
+
+    def run(count: int) -> None:
+        problem.sweeps(work, other, count, step=step, target=-1.0, recentre=True)
+
+    return run
+
+
+def measure_threads() -> dict[str, float]:
+    """Wall microseconds per sweep of 61^3 with one and two threads: medians that take turns."""
+    system, large = read("l")
+    runs = {f"{k}": engine(system, large, "lattice", k) for k in (1, 2)}
+    return take_turns(runs, LONG, time.perf_counter)
+
+
+def take_turns(
+    runs: dict[str, Callable[[int], None]],
+    count: int,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
+    """Median microseconds per sweep, after one batch each to compile and warm up."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for batch in range(BATCHES + 1):
         for name, run in runs.items():
-            start = time.process_time()
+            start = clock()
             run(count)
             if batch:
-                times[name].append(1e6 * (time.process_time() - start) / count)
+                times[name].append(1e6 * (clock() - start) / count)
     return {name: float(np.median(values)) for name, values in times.items()}

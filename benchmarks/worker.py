@@ -1,4 +1,7 @@
-"""One measurement in a process of its own: ``python -m benchmarks.worker NAME SIZE``."""
+"""Measurements in a process of their own.
+
+``python -m benchmarks.worker NAME SIZE TOLERANCE...``
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.instances import TOLERANCE, read
+from benchmarks.instances import LARGE, read
 
-__all__ = ["METHODS", "main"]
+__all__ = ["METHODS", "main", "memory"]
 
 Result = dict[str, Any]
 Method = Callable[[Any, tuple[int, ...], float], Result]
 
-ROUGH = 1e-3
+ROUGH, FINE = 1e-3, 1e-8
 
 
 def memory() -> tuple[float, float]:
@@ -52,32 +55,44 @@ METHODS: dict[str, Method] = {
     "plain sweeps": plain,
     "mdpcloud": solver(None),
     "mdpcloud, sweeps": solver("value_iteration"),
+    "mdpcloud, policies": solver("policy_iteration"),
 }
 
 
-def measure(method: Method, size: str) -> Result:
-    """CPU and wall seconds and memory of a method, after a rough solve that compiles kernels."""
+def measure(method: Method, size: str, tolerances: list[float]) -> list[Result]:
+    """CPU and wall seconds and memory of a method, after solves that load all kernels."""
     system, caps = read(size)
-    method(system, caps, ROUGH)
+    if size == LARGE:
+        method(system, tuple(cap // 2 for cap in caps), ROUGH)
+    else:
+        method(*read("s"), FINE)
+        method(system, caps, ROUGH)
+    return [timed(method, system, caps, tolerance) for tolerance in tolerances]
+
+
+def timed(method: Method, system: Any, caps: tuple[int, ...], tolerance: float) -> Result:
+    """One solve."""
     gc.collect()
-    before, _ = memory()
     wall, cpu = time.perf_counter(), time.process_time()
-    result = method(system, caps, TOLERANCE)
+    result = method(system, caps, tolerance)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     _, peak = memory()
-    return {**result, "cpu": cpu, "wall": wall, "before": before, "peak": peak}
+    return {**result, "cpu": cpu, "wall": wall, "peak": peak}
 
 
 def main() -> None:
-    """Measure the method and size named on the command line."""
-    name, size = sys.argv[1:]
+    """Measure what is named on the command line."""
+    name, size, *tolerances = sys.argv[1:]
     if name == "kernels":
         from benchmarks.kernels import measure_kernels
 
-        result = measure_kernels()
+        print(json.dumps(measure_kernels()))
+    elif name == "threads":
+        from benchmarks.kernels import measure_threads
+
+        print(json.dumps(measure_threads()))
     else:
-        result = measure(METHODS[name], size)
-    print(json.dumps(result))
+        print(json.dumps(measure(METHODS[name], size, [float(t) for t in tolerances])))
 
 
 if __name__ == "__main__":
