@@ -17,15 +17,17 @@ from typing import Any
 
 from benchmarks.peers.instance import read
 
-__all__ = ["MEMORY", "main"]
+__all__ = ["CPU", "MEMORY", "main"]
 
-MEMORY = 6  # GB of addresses a process may take
+CPU = 120  # seconds a process may take
+MEMORY = 6  # GB of addresses
 
 
 def main() -> None:
     """Run, measure and print."""
     program, task, path, small = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY << 30, MEMORY << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 5))
     run = getattr(importlib.import_module(f"benchmarks.peers.adapters.{program}"), task)
     instance = opened(path)
     run(opened(small))

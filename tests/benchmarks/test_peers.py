@@ -103,6 +103,7 @@ def test_a_program_that_failed_or_takes_long_is_not_run_again():
         (1, "", "Traceback\nModuleNotFoundError: No module named 'x'", "not installed"),
         (1, "", "MemoryError: std::bad_alloc", "out of memory"),
         (-11, "", "", "failed: exit code -11"),
+        (-24, "half", "", "not done in 120 s of CPU time"),
         (0, "Error: wrong discount", "", "failed: Error: wrong discount"),
         (3, '{"cpu": 1.0}', "late\ncrash", "failed: crash"),
     ],
