@@ -34,10 +34,9 @@ from mdpcloud.solve.total_border import (
     targets_of,
 )
 from mdpcloud.solve.total_bounds import above_policy, below_policy
-from mdpcloud.solve.total_chains import chain_solver
+from mdpcloud.solve.total_chains import chain_solver, refined
 from mdpcloud.solve.total_optimum import optimal
 from mdpcloud.solve.total_paths import Pair, Paths, paths_of
-from mdpcloud.solve.total_policies import refined
 from mdpcloud.solve.total_structure import Backwards, Bools, hopeful
 
 __all__ = ["evaluate_total", "solve_total"]

@@ -14,22 +14,22 @@ from __future__ import annotations
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
-from mdpcloud.solve.total_chains import ChainSolver
+from mdpcloud.solve.total_chains import ChainSolver, refined
 from mdpcloud.solve.total_paths import Pair, Paths
 
 __all__ = [
     "above_policy",
     "below_policy",
-    "is_below",
     "margins",
     "scaled_lower",
     "scaled_upper",
+    "shortfall",
     "trivial",
     "wider",
 ]
 
 MAX_WIDENINGS = 40
-"""Each multiplies the change of the cost rates by four."""
+"""Each at least doubles the change of the cost rates."""
 
 PAIR = 2.0**-100
 """What a pair resolves, relative to its size, with room to spare."""
@@ -48,9 +48,18 @@ def margins(paths: Paths, u: Pair) -> Floats:
     return np.where(paths.terminal, 0.0, change + _resolved(paths, u.high, PAIR))
 
 
-def wider(paths: Paths, margin: Floats, change: Floats) -> Floats:
-    """Larger margins than those that changed the values by ``change``."""
-    return 4.0 * margin + _resolved(paths, change, FLOAT)
+def wider(paths: Paths, margin: Floats, moved: Floats, wrong: Floats) -> Floats:
+    """Larger margins than those that did not do.
+
+    Parameters
+    ----------
+    margin : (n,) array
+    moved : (n,) array
+        By how much they moved the values.
+    wrong : (n,) array
+        By how much the inequalities do not hold.
+    """
+    return 2.0 * margin + 2.0 * np.maximum(wrong, 0.0) + _resolved(paths, moved, FLOAT)
 
 
 def _resolved(paths: Paths, values: Floats, unit: float) -> Floats:
@@ -70,26 +79,23 @@ def below_policy(fixed: Paths, solve: ChainSolver, u: Pair) -> Floats | None:
 
 
 def _moved(fixed: Paths, solve: ChainSolver, u: Pair, sign: float) -> Floats | None:
-    zero = np.zeros(fixed.n)
-    margin = margins(fixed, u)
+    zero, margin = np.zeros(fixed.n), margins(fixed, u)
     for _ in range(MAX_WIDENINGS):
-        change = solve(margin)
-        moved = u.plus(sign * change)
+        moved = refined(fixed, solve, u, sign * margin)
         if not np.isfinite(moved.high).all():
             return None
         lower, upper = fixed.bounds(moved, zero)
-        if sign > 0.0 and upper.max(initial=0.0) <= 0.0:
-            return moved.above()
-        if sign < 0.0 and lower.min(initial=0.0) >= 0.0:
-            return moved.below()
-        margin = wider(fixed, margin, change)
+        wrong = upper if sign > 0.0 else -lower
+        if wrong.max(initial=0.0) <= 0.0:
+            return moved.above() if sign > 0.0 else moved.below()
+        margin = wider(fixed, margin, moved.high - u.high, wrong)
     return None
 
 
-def is_below(paths: Paths, u: Pair) -> bool:
-    """Whether c + Q u >= 0 for every choice, so that u is below the optimum."""
+def shortfall(paths: Paths, u: Pair) -> Floats:
+    """By how much c + Q u may be below 0 for some choice, (n,); if nowhere, u is a bound."""
     lower, _ = paths.bounds(u, np.zeros(paths.n))
-    return bool(lower.min(initial=0.0) >= 0.0)
+    return -lower
 
 
 def trivial(paths: Paths) -> Floats:

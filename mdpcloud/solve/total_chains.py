@@ -19,9 +19,9 @@ from mdpcloud.errors import SolveError
 from mdpcloud.solve.chains import bicgstab
 from mdpcloud.solve.irreducible import factor
 from mdpcloud.solve.total_kernels import eliminate, relax, substitute
-from mdpcloud.solve.total_paths import Paths
+from mdpcloud.solve.total_paths import Pair, Paths
 
-__all__ = ["ChainSolver", "chain_solver"]
+__all__ = ["ChainSolver", "chain_solver", "refined"]
 
 ChainSolver: TypeAlias = Callable[[Floats], Floats]
 """Takes r (n,) and returns d (n,), 0 in states that end."""
@@ -40,6 +40,8 @@ PRODUCTS = 2000
 
 GAIN = 1e-4
 """Part of the residual that an iterative solve leaves."""
+
+REFINEMENTS = 12
 
 
 def chain_solver(fixed: Paths) -> ChainSolver:
@@ -122,3 +124,22 @@ class Swept:
             self._direct = _factored(self.fixed)
             return self._direct(right)
         return found
+
+
+def refined(fixed: Paths, solve: ChainSolver, u: Pair, shift: Floats) -> Pair:
+    """Values of a chain: corrected by the residual until that is below its rounding.
+
+    It ends where neither the residual nor the number of its roundings falls by half any more.
+    """
+    least = np.full(2, np.inf)
+    for _ in range(REFINEMENTS):
+        lower, upper = fixed.bounds(u, shift)
+        residual, width = 0.5 * (lower + upper), upper - lower
+        some = width > 0.0
+        size = np.abs(residual[some])
+        sizes = np.array([size.max(initial=0.0), (size / width[some]).max(initial=0.0)])
+        if sizes[1] < 1.0 or not (sizes < 0.5 * least).any():
+            break
+        least = np.minimum(least, sizes)
+        u = u.plus(solve(residual))
+    return u

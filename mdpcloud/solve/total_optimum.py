@@ -17,21 +17,21 @@ from mdpcloud.solve.multichain import _outer_choice
 from mdpcloud.solve.total_border import check_reached
 from mdpcloud.solve.total_bounds import (
     above_policy,
-    is_below,
     margins,
     scaled_lower,
+    shortfall,
     trivial,
     wider,
 )
-from mdpcloud.solve.total_chains import chain_solver
+from mdpcloud.solve.total_chains import chain_solver, refined
 from mdpcloud.solve.total_paths import Pair, Paths, paths_of
-from mdpcloud.solve.total_policies import SMALL, ImproperError, Search, refined
+from mdpcloud.solve.total_policies import SMALL, ImproperError, Search
 from mdpcloud.solve.total_structure import Backwards, Bools, Longs, free_components, hopeful
 
 __all__ = ["Optimum", "optimal"]
 
-MAX_WIDENINGS = 20
-"""Each multiplies the change of the cost rates by four."""
+MAX_WIDENINGS = 40
+"""Each at least doubles the change of the cost rates."""
 
 Refusal = Callable[[RowsProblem, Bools, Callable[[Any], Any]], None]
 """Raises an error if a policy that is not proper earns where it stays.
@@ -129,9 +129,10 @@ class _Run:
             except ImproperError as improper:
                 self._refuse(improper)
                 return None
-            if is_below(self.paths, other.u):
+            wrong = shortfall(self.paths, other.u)
+            if wrong.max(initial=0.0) <= 0.0:
                 return other.u.below()
-            margin = wider(self.paths, margin, other.u.high - self.search.u.high)
+            margin = wider(self.paths, margin, other.u.high - self.search.u.high, wrong)
         return None
 
     def _refuse(self, improper: ImproperError) -> None:

@@ -15,14 +15,12 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.limits import Monitor
-from mdpcloud.solve.total_chains import ChainSolver, chain_solver
+from mdpcloud.solve.total_chains import chain_solver, refined
 from mdpcloud.solve.total_kernels import relax_best
 from mdpcloud.solve.total_paths import Pair, Paths
 from mdpcloud.solve.total_structure import Bools, Longs
 
-__all__ = ["ImproperError", "Search", "refined"]
-
-REFINEMENTS = 12
+__all__ = ["ImproperError", "Search"]
 
 SMALL = 150
 """States up to which no sweeps come before the policies."""
@@ -120,18 +118,3 @@ class Search:
     def _count(self, done: int) -> None:
         self.monitor.report(-np.inf, float(self.u.high.max(initial=0.0)))
         self.monitor.count(done)
-
-
-def refined(fixed: Paths, solve: ChainSolver, u: Pair, shift: Floats) -> Pair:
-    """Values of a chain: corrected by the residual until that is below its rounding."""
-    least = np.inf
-    for _ in range(REFINEMENTS):
-        lower, upper = fixed.bounds(u, shift)
-        residual, width = 0.5 * (lower + upper), upper - lower
-        some = width > 0.0
-        largest = float((np.abs(residual[some]) / width[some]).max(initial=0.0))
-        if largest < 1.0 or not largest < 0.5 * least:
-            break
-        least = largest
-        u = u.plus(solve(residual))
-    return u
