@@ -33,7 +33,7 @@ from mdpcloud.solve.selection import selected_states
 from mdpcloud.solve.stationary import chain_of
 from mdpcloud.solve.transient import check_times, check_tolerance, start_law, transient
 from mdpcloud.solve.transient_method import method_sums
-from mdpcloud.solve.transient_products import Steps
+from mdpcloud.solve.transient_steps import Steps
 
 __all__ = ["FirstPassage", "PassageLaw", "first_passage"]
 

@@ -23,7 +23,8 @@ from mdpcloud.model.matrices import as_floats
 from mdpcloud.solve.stationary import _initial_law
 from mdpcloud.solve.transient_chain import costed_chain
 from mdpcloud.solve.transient_method import method_sums
-from mdpcloud.solve.transient_products import Steps, Sums
+from mdpcloud.solve.transient_products import Sums
+from mdpcloud.solve.transient_steps import Steps
 
 __all__ = ["Transient", "check_times", "check_tolerance", "start_law", "transient"]
 

@@ -24,7 +24,8 @@ import numpy as np
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rounding import UNIT_ROUNDOFF, gamma
-from mdpcloud.solve.transient_products import TINY, Steps, Sums, sum_products
+from mdpcloud.solve.transient_products import TINY, Sums, sum_products
+from mdpcloud.solve.transient_steps import Steps
 from mdpcloud.solve.transient_twofold_kernels import add_diagonal, multiply, shares, step_rows
 
 __all__ = ["sum_by_doubling"]

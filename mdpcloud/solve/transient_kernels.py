@@ -1,10 +1,8 @@
 """Products v' = v G of a vector with a stochastic matrix, many in a row, on the active states only.
 
-States come in blocks of SIDE. The entries of a block are kept by their *shift* origin - state where
-few shifts occur (lattices): a product is then a handful of dense loops. Other blocks keep rows.
-Vectors have a block of zeros at both ends, so that shifted loops stay inside; states of a
-block that do not exist have rate 0. A block is active where the vector is not zero; the blocks that
-one product can reach from it are listed.
+Blocks and rows are those of `mdpcloud.solve.transient_layout_kernels`. Vectors have a block of
+zeros at both ends, so that shifted loops stay inside; states of a block that do not exist have rate
+0. A block is active where the vector is not zero.
 """
 
 # mypy: ignore-errors
@@ -15,82 +13,10 @@ import numpy as np
 
 from mdpcloud.engine.jit import kernel
 from mdpcloud.engine.vector_kernels import load
+from mdpcloud.solve.transient_layout_kernels import SIDE
 
-SIDE = 64
-MOST_SHIFTS = 12
 PERIOD = 32  # products between two looks at the distance between neighbouring vectors
 ORDER = {"reassoc", "contract", "nsz"}  # sums in any order; the bounds of the caller allow it
-
-
-@kernel()
-def count_shifts(pointer, origin, count):
-    """Number of shifts per block, -1 where rows are better; the largest number of terms per sum."""
-    n = pointer.size - 1
-    shifts = np.empty(MOST_SHIFTS, np.int64)
-    longest = 0
-    for b in range(count.size):
-        found, entries = 0, 0
-        for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
-            entries += pointer[y + 1] - pointer[y]
-            longest = max(longest, pointer[y + 1] - pointer[y])
-            for j in range(pointer[y], pointer[y + 1]):
-                shift = origin[j] - y
-                s = 0
-                while s < found and shifts[s] != shift:
-                    s += 1
-                if s == found:
-                    if found == MOST_SHIFTS:
-                        found = -1
-                        break
-                    shifts[found] = shift
-                    found += 1
-            if found < 0:
-                break
-        count[b] = found if found * SIDE <= 3 * entries + SIDE else -1
-    return longest
-
-
-@kernel()
-def fill_shifts(pointer, origin, rate, first, shifted, shift, value):
-    """Write the entries of the blocks that are kept by shift."""
-    n = pointer.size - 1
-    for b in range(shifted.size):
-        if not shifted[b]:
-            continue
-        found = first[b]
-        for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
-            for j in range(pointer[y], pointer[y + 1]):
-                s = first[b]
-                while s < found and shift[s] != origin[j] - y:
-                    s += 1
-                if s == found:
-                    shift[s] = origin[j] - y
-                    found += 1
-                value[s * SIDE + y - b * SIDE] += rate[j]
-
-
-@kernel()
-def list_followers(pointer, origin, first, follower):
-    """Blocks that a product reaches from each block, itself included; only counted if no room."""
-    n, blocks = pointer.size - 1, first.size - 1
-    seen = np.full(blocks, -1)
-    place = first[:-1].copy()
-    for b in range(blocks):
-        seen[b] = b
-        if follower.size:
-            follower[place[b]] = b
-        place[b] += 1
-        for y in range(b * SIDE, min(n, (b + 1) * SIDE)):
-            for j in range(pointer[y], pointer[y + 1]):
-                a = origin[j] // SIDE
-                if seen[a] != b:
-                    seen[a] = b
-                    if follower.size:
-                        follower[place[a]] = b
-                    place[a] += 1
-    if not follower.size:
-        for b in range(blocks):
-            first[b + 1] = first[b] + place[b]
 
 
 @kernel(fastmath=ORDER)
@@ -283,9 +209,9 @@ def active_blocks(v, active):
 
 @kernel()
 def run_products(
-    matrix, blocks, v, windows, sums, costs, dots, lost, budget, settle, by_mass, products
+    matrix, blocks, v, windows, sums, costs, dots, lost, limits, by_mass, begin, end, products
 ):
-    """Products 0 ... products, each vector v_k added to the sums whose windows contain k.
+    """Products begin + 1 ... end of all, each v_k added to the sums whose windows contain k.
 
     Parameters
     ----------
@@ -293,21 +219,21 @@ def run_products(
         Row y lists what flows into y; stay (blocks * SIDE,).
     blocks : (shift_first, shifted, shift, value, follower_first, follower)
     v : array
-        v_0 between two blocks of zeros; overwritten.
+        v_begin between two blocks of zeros; overwritten.
     windows : (start, pointer, weights)
     sums, costs, dots : (T, blocks * SIDE), (m, blocks * SIDE), (m, products + 1) arrays
         dots[:, k] = costs v_k; sums and dots are 0 at first.
     lost : (products + 1,) array
         What has been set to 0 before v_k, in the norm (sum or maximum).
-    budget, settle : float
-        Limits of lost, and of the change still to come at which the products end.
+    limits : (budget, settle)
+        Of lost, and of the change still to come at which the products end.
     by_mass : bool
         Whether the norm is the sum.
 
     Returns
     -------
     (k, change, v_k) : the last product made, and the distance of its vector to the one before if it
-        was the last because so little was to come, else 0.
+        was the last because so little was to come, else infinity.
     """
     follower_first, follower = blocks[4:]
     count = follower_first.size - 1
@@ -315,8 +241,10 @@ def run_products(
     active, found = np.empty(count, np.int32), np.empty(count, np.int32)
     stamp = np.full(count, -1)
     live = active_blocks(v, active)
-    add_active(0, v, active[:live], windows, sums, costs, dots)
-    for k in range(1, products + 1):
+    budget, settle = limits
+    if begin == 0:
+        add_active(0, v, active[:live], windows, sums, costs, dots)
+    for k in range(begin + 1, end + 1):
         reached = _reach(active, live, follower_first, follower, stamp, k, found)
         room = budget * k / products - lost[k - 1]
         live, dropped, gone = multiply_active(
@@ -328,6 +256,6 @@ def run_products(
             v[(found[i] + 1) * SIDE : (found[i] + 2) * SIDE] = 0.0
         v, other = other, v
         add_active(k, v, active[:live], windows, sums, costs, dots)
-        if (products - k) * change <= settle:
+        if k < products and (products - k) * change <= settle:
             return k, change, v
-    return products, 0.0, v
+    return end, np.inf, v

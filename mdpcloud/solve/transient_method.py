@@ -14,7 +14,8 @@ import numpy as np
 from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import SolveError
 from mdpcloud.solve.transient_doubling import LARGEST_MEAN, sum_by_doubling
-from mdpcloud.solve.transient_products import Steps, Sums, sum_products
+from mdpcloud.solve.transient_products import Sums, sum_products
+from mdpcloud.solve.transient_steps import Steps
 
 __all__ = ["DOUBLING_STATES", "method_sums"]
 
@@ -26,6 +27,9 @@ MOST_WORK = 1e12
 
 MOST_DOUBLED = 1e20
 """Products that a doubling may stand for; its matrices start with errors near 1e-30."""
+
+MOST_PRODUCTS = 5e7
+"""What is kept of each of them takes some bytes."""
 
 OVERHEAD = 100.0
 """Of one product, in multiplications."""
@@ -55,6 +59,7 @@ def method_sums(
     rounding = steps.rounding(products)
     work = products * (steps.rates.nnz + steps.n + OVERHEAD)
     feasible = rounding <= ROUNDING_SHARE * tolerance and work <= MOST_WORK
+    feasible = feasible and products <= MOST_PRODUCTS
     small = steps.n <= DOUBLING_STATES and products <= MOST_DOUBLED
     if small and not (feasible and work <= _doubling_work(steps, longest)):
         return "doubling", sum_by_doubling(steps, start, times, costs, forward=forward)
@@ -77,7 +82,9 @@ def _refusal(steps: Steps, longest: float, products: float, work: float, roundin
     )
     if steps.n <= DOUBLING_STATES:
         return f"{what}, above the limit {MOST_DOUBLED:g} of what can be computed with certainty"
-    if work > MOST_WORK:
+    if products > MOST_PRODUCTS:
+        why = f"above the limit {MOST_PRODUCTS:g}"
+    elif work > MOST_WORK:
         why = f"of {steps.rates.nnz + steps.n} multiplications each, above the limit {MOST_WORK:g}"
     else:
         least = rounding / ROUNDING_SHARE

@@ -14,11 +14,12 @@ import mdpcloud as mc
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.chain import markov_chain
 from mdpcloud.model.tabular import tabular
-from mdpcloud.solve import transient_method
+from mdpcloud.solve import transient_method, transient_products
 from mdpcloud.solve.stationary import stationary
 from mdpcloud.solve.transient import transient
 from mdpcloud.solve.transient_doubling import sum_by_doubling
-from mdpcloud.solve.transient_products import Steps, sum_products
+from mdpcloud.solve.transient_products import sum_products
+from mdpcloud.solve.transient_steps import Steps
 
 from .exact_transients import distance, exact_law, exact_power, exact_steps
 
@@ -226,6 +227,17 @@ def test_states_that_cannot_be_reached_have_no_say_in_the_number_of_products():
     assert found.laws[0] == pytest.approx([law, 1 - law, 0, 0], abs=found.error[0])
 
 
+def test_products_made_in_pieces_are_those_made_at_once(monkeypatch):
+    chain = markov_chain(rates=two_servers(30, ((5.0, 1.0), (3.0, 0.5))))
+    cost = np.arange(900.0)
+    whole = transient(chain, 40, [0.0, 0.2, 2.0], cost_rate=cost)
+    monkeypatch.setattr(transient_products, "PIECE", 20_000)
+    pieces = transient(chain, 40, [0.0, 0.2, 2.0], cost_rate=cost)
+    np.testing.assert_array_equal(pieces.laws, whole.laws)
+    np.testing.assert_array_equal(pieces.costs, whole.costs)
+    np.testing.assert_array_equal(pieces.error, whole.error)
+
+
 def test_two_absorbing_states_keep_the_law_they_start_with():
     found = transient(np.eye(2), [0.5, 0.5], [0, 1, 10**9])
     assert (np.abs(found.laws - 0.5).sum(axis=1) <= found.error).all()
@@ -245,6 +257,11 @@ def test_the_cost_until_absorption_by_a_deadline_is_the_closed_form(rate, t):
 def test_the_reported_cost_until_a_tenth_is_met():
     found = transient([[-6.0, 6.0], [0.0, 0.0]], 0, 0.1, cost_rate=[1.0, 0.0])
     assert found.costs[0] == pytest.approx(0.075198060650995595, abs=1e-11)
+
+
+def test_a_terminal_state_earns_nothing_by_staying():
+    found = transient([[0.0, 1.0], [0.0, 1.0]], 0, [0, 1, 50], cost_rate=[2.0, 0.0])
+    assert found.costs == pytest.approx([0.0, 2.0, 2.0], rel=1e-14)
 
 
 def stages(rates, chance):

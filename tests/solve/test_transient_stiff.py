@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mdpcloud.model.chain import markov_chain
 from mdpcloud.solve.transient import transient
 from mdpcloud.solve.transient_doubling import sum_by_doubling
-from mdpcloud.solve.transient_products import Steps, sum_products
+from mdpcloud.solve.transient_products import sum_products
+from mdpcloud.solve.transient_steps import Steps
 from mdpcloud.solve.transient_twofold_kernels import complements, multiply, shares
 
 from .exact_transients import distance, exact_law
