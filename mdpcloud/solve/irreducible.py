@@ -1,9 +1,10 @@
 """Stationary laws of irreducible chains: pi Q = 0, sum of pi = 1.
 
-Three methods, by cost: state reduction without subtraction (Grassmann, Taksar and Heyman 1985) on
-the band left by a reverse Cuthill-McKee ordering; sparse LU with one likely state pinned and
-iterative refinement; GMRES with an incomplete factor. All end with the same test of the relative
-residual sum_y |inflow(y) - outflow(y)| / sum_y outflow(y).
+Two methods. State reduction without subtraction (Grassmann, Taksar and Heyman 1985), on the band
+left by the order given or a reverse Cuthill-McKee ordering, where that is cheap: every entry is
+accurate, relative to itself. Else multilevel aggregation (`mdpcloud.solve.multilevel_law`); should
+that not settle, sparse LU with one likely state pinned, up to some ten thousand states. All end
+with the same test of the relative residual sum_y |inflow(y) - outflow(y)| / sum_y outflow(y).
 """
 
 from __future__ import annotations
@@ -19,9 +20,17 @@ from scipy.sparse import linalg as sparse_linalg
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rows import Matrix
 from mdpcloud.errors import SolveError
-from mdpcloud.solve.stationary_kernels import reduce_states, sweep_flows
+from mdpcloud.solve.multilevel import Rows
+from mdpcloud.solve.multilevel_kernels import (
+    imbalance,
+    settle_backward,
+    settle_forward,
+    split_rows,
+)
+from mdpcloud.solve.multilevel_law import balanced_flows
+from mdpcloud.solve.stationary_kernels import out_rates, reduce_states, shares_of_rates
 
-__all__ = ["factor", "law_of", "relative_residual", "scaled"]
+__all__ = ["factor", "law_of", "scaled"]
 
 REDUCTION_WORK = 5e8
 """Largest number of multiplications of the state reduction (about half a second)."""
@@ -29,11 +38,17 @@ REDUCTION_WORK = 5e8
 REDUCTION_ENTRIES = 1e7
 """Largest states times bandwidth of the state reduction (160 MB)."""
 
-FACTOR_WORK = 3e7
-"""Largest states times bandwidth for which a complete sparse factor is tried."""
+REORDERED = 50_000
+"""Up to so many states are reordered for a small bandwidth; any number, if they have few moves."""
 
-POLISH = 10
-"""Gauss-Seidel sweeps after a direct or iterative solve; they repair small entries."""
+FEW = 3
+"""Moves per state."""
+
+FACTORED = 50_000
+"""Up to so many states, sparse LU is tried where the multilevel method does not settle."""
+
+POLISH = 5
+"""Gauss-Seidel sweeps in each direction after sparse LU; they repair small entries."""
 
 ORDERING: dict[str, Any] = {
     "permc_spec": "MMD_AT_PLUS_A",
@@ -45,23 +60,34 @@ ORDERING: dict[str, Any] = {
 Solver: TypeAlias = Callable[[Floats], Floats]
 
 
-def law_of(rates: Matrix, tolerance: float) -> Floats:
-    """Return the stationary law (m,) of an irreducible chain with off-diagonal rates (m, m)."""
-    m = rates.shape[0]
+def law_of(inflows: Matrix, tolerance: float) -> Floats:
+    """Return the stationary law (m,) of an irreducible chain.
+
+    Parameters
+    ----------
+    inflows : (m, m) CSR array
+        Rates off the diagonal, 1/time; rows are targets, columns origins. The arrays are
+        overwritten.
+    tolerance : float
+        Largest relative residual.
+
+    Raises
+    ------
+    SolveError
+        The residual exceeds the tolerance; it carries the law.
+    """
+    m = inflows.shape[0]
     if m == 1:
         return np.ones(1)
-    rates = scaled(rates)
-    order = np.asarray(csgraph.reverse_cuthill_mckee(rates), np.int64)
-    ordered = rates[order][:, order].tocoo()
-    band = int(np.abs(ordered.row - ordered.col).max())
-    law = np.empty(m)
-    if m * float(band) ** 2 <= REDUCTION_WORK and m * band <= REDUCTION_ENTRIES:
-        law[order] = _reduced(ordered, band)
-    elif m * float(band) <= FACTOR_WORK:
-        law[:] = _pinned(rates, factor)
-    else:
-        law[:] = _pinned(rates, lambda matrix: _krylov(matrix, tolerance))
-    residual = relative_residual(rates, law)
+    scale(inflows)
+    law = _reduced(inflows)
+    if law is None:
+        return _by_flows(inflows, tolerance)
+    residual = relative_residual(inflows, law)
+    return _checked(law, residual, tolerance)
+
+
+def _checked(law: Floats, residual: float, tolerance: float) -> Floats:
     if not residual <= tolerance:
         raise SolveError(
             f"the stationary law has the relative residual {residual:.3g}, above the tolerance "
@@ -73,19 +99,21 @@ def law_of(rates: Matrix, tolerance: float) -> Floats:
 
 def scaled(rates: Matrix) -> Matrix:
     """Divide all rates by a power of two near the largest, which rounds nothing."""
+    copied = sparse.csr_array((rates.data.copy(), rates.indices, rates.indptr), shape=rates.shape)
+    scale(copied)
+    return copied
+
+
+def scale(rates: Matrix) -> None:
+    """As `scaled`, in place."""
     _, exponent = np.frexp(rates.data.max(initial=1e-300))
-    data = np.ldexp(rates.data, -int(exponent))
-    return sparse.csr_array((data, rates.indices, rates.indptr), shape=rates.shape)
+    np.ldexp(rates.data, -int(exponent), out=rates.data)
 
 
-def relative_residual(rates: Matrix, law: Floats) -> float:
-    """Return sum_y |inflow(y) - outflow(y)| / sum_y outflow(y) under off-diagonal rates."""
-    outflow = law * _out(rates)
-    return float(np.abs(rates.T @ law - outflow).sum() / outflow.sum())
-
-
-def _out(rates: Matrix) -> Floats:
-    return np.asarray(rates.sum(axis=1), np.float64).ravel()
+def relative_residual(inflows: Matrix, law: Floats) -> float:
+    """Return sum_y |inflow(y) - outflow(y)| / sum_y outflow(y)."""
+    outflow = law * out_rates(inflows.indices, inflows.data, law.size)
+    return float(np.abs(inflows @ law - outflow).sum() / outflow.sum())
 
 
 def _normalised(law: Floats) -> Floats:
@@ -94,50 +122,87 @@ def _normalised(law: Floats) -> Floats:
     return normalised
 
 
-def _reduced(ordered: Any, width: int) -> Floats:
-    """State reduction of rates in coordinate form whose bandwidth is width."""
-    m = ordered.shape[0]
+# --- state reduction ------------------------------------------------------------------------------
+
+
+def _reduced(inflows: Matrix) -> Floats | None:
+    """The law by state reduction; None where the bandwidth is too large."""
+    m = inflows.shape[0]
+    target = np.repeat(np.arange(m, dtype=np.int32), np.diff(inflows.indptr))
+    place = np.arange(m, dtype=np.int32)
+    if not _cheap(m, _width(inflows.indices, target)):
+        if m > REORDERED and inflows.nnz > FEW * m:
+            return None
+        order = csgraph.reverse_cuthill_mckee(inflows)
+        place[order] = np.arange(m, dtype=np.int32)
+    origin, target = place[inflows.indices], place[target]
+    width = _width(origin, target)
+    if not _cheap(m, width):
+        return None
     band = np.zeros((m, 2 * width + 1))
-    band[ordered.row, ordered.col - ordered.row + width] = ordered.data
+    np.add.at(band, (origin, target - origin + width), inflows.data)
     law = np.empty(m)
     if not reduce_states(band, law) or not np.isfinite(law).all():
         raise SolveError("rates underflow while the chain is reduced; they differ too much")
-    return _normalised(law)
+    return _normalised(law[place])
 
 
-def _pinned(rates: Matrix, prepare: Callable[[Matrix], Solver]) -> Floats:
-    """Set one state's weight to 1 and solve for the others; again if that state was unlikely."""
-    m, out = rates.shape[0], _out(rates)
-    balance = sparse.csr_array(sparse.diags_array(out, format="csr") - rates.T)
-    pin = int(np.argmax(rates.sum(axis=0)))
+def _width(origin: Any, target: Any) -> int:
+    return int(np.abs(origin - target).max())
+
+
+def _cheap(m: int, width: int) -> bool:
+    return m * float(width) ** 2 <= REDUCTION_WORK and m * width <= REDUCTION_ENTRIES
+
+
+# --- balanced flows -------------------------------------------------------------------------------
+
+
+def _by_flows(inflows: Matrix, tolerance: float) -> Floats:
+    """The law from the flows out of the states, whose relative imbalance is its residual."""
+    out = out_rates(inflows.indices, inflows.data, inflows.shape[0])
+    rows = _rows(inflows, out)
+    flows = balanced_flows(rows, tolerance)
+    residual = float(imbalance(*rows, flows))
+    if not residual <= tolerance and inflows.shape[0] <= FACTORED:
+        flows = _pinned(rows)
+        residual = float(imbalance(*rows, flows))
+    return _checked(_normalised(flows / out), residual, tolerance)
+
+
+def _rows(inflows: Matrix, out: Floats) -> Rows:
+    """Shares of the flows, in the place of the rates."""
+    shares_of_rates(inflows.indices, inflows.data, out)
+    pointers, origins = inflows.indptr, inflows.indices
+    return Rows(pointers, split_rows(pointers, origins, inflows.data), origins, inflows.data)
+
+
+def _pinned(rows: Rows) -> Floats:
+    """Set one state's flow to 1 and solve for the others; again if that state was unlikely."""
+    n = rows.middle.size
+    shares = sparse.csc_array(
+        sparse.csr_array((rows.shares, rows.origins, rows.pointers), shape=(n, n))
+    )
+    balance = sparse.csr_array(sparse.eye_array(n, format="csr") - shares)
+    pin = int(np.argmax(np.diff(rows.pointers)))
     for _ in range(3):
-        others = np.flatnonzero(np.arange(m) != pin)
-        inflow = np.asarray(rates[[pin]].todense(), np.float64).ravel()[others]
-        law = np.ones(m)
+        others = np.flatnonzero(np.arange(n) != pin)
+        right = shares[:, [pin]].toarray().ravel()[others]
+        flows = np.ones(n)
         try:
-            law[others] = prepare(balance[others][:, others])(inflow)
+            flows[others] = factor(balance[others][:, others])(right)
         except RuntimeError as error:
             raise SolveError(f"the balance equations could not be factored: {error}") from error
-        if not np.isfinite(law).all():
+        if not np.isfinite(flows).all():
             raise SolveError("the balance equations have no finite solution in floating point")
-        pin = int(np.argmax(law))
-        if law[pin] <= 1e6:
+        pin = int(np.argmax(flows))
+        if flows[pin] <= 1e6:
             break
-    return _polished(rates, out, np.maximum(law, 0.0))
-
-
-def _polished(rates: Matrix, out: Floats, law: Floats) -> Floats:
-    columns = rates.tocsc()
-    law = _normalised(law)
-    sweep_flows(
-        columns.indptr.astype(np.int64),
-        columns.indices.astype(np.int32, copy=False),
-        columns.data,
-        out,
-        law,
-        POLISH,
-    )
-    return _normalised(law)
+    flows = _normalised(np.maximum(flows, 0.0))
+    for _ in range(POLISH):
+        settle_forward(*rows, flows)
+        settle_backward(*rows, flows)
+    return flows
 
 
 def factor(matrix: Matrix) -> Solver:
@@ -149,28 +214,5 @@ def factor(matrix: Matrix) -> Solver:
         for _ in range(2):
             x = x + lu.solve(right - matrix @ x)
         return np.asarray(x, np.float64)
-
-    return solve
-
-
-def _krylov(matrix: Matrix, tolerance: float) -> Solver:
-    """GMRES with an incomplete LU as preconditioner, restarted from its own residual."""
-    incomplete = sparse_linalg.spilu(
-        matrix.tocsc(),
-        drop_tol=1e-2,
-        fill_factor=5,
-        **ORDERING,
-    )
-    precondition = sparse_linalg.LinearOperator(matrix.shape, incomplete.solve, dtype=np.float64)
-
-    def solve(right: Floats) -> Floats:
-        x = np.zeros(right.size)
-        for _ in range(4):
-            residual = right - matrix @ x
-            change, _ = sparse_linalg.gmres(
-                matrix, residual, rtol=1e-8, atol=0.0, restart=60, maxiter=10, M=precondition
-            )
-            x = x + change
-        return x
 
     return solve

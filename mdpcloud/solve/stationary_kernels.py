@@ -1,4 +1,4 @@
-"""State reduction without subtraction (Grassmann, Taksar and Heyman 1985).
+"""State reduction without subtraction (Grassmann, Taksar and Heyman 1985); shares of the rates.
 
 Rates are stored by diagonals: ``band[x, y - x + b]`` is the rate from x to y, |y - x| <= b. With
 b = m - 1 that is any matrix. Diagonals are never read.
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mdpcloud.engine.jit import kernel
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
 
 @kernel()
@@ -84,18 +85,16 @@ def push_mass(rates: Floats, mass: Floats) -> bool:
 
 
 @kernel()
-def sweep_flows(
-    indptr: NDArray[np.int64],
-    origins: NDArray[np.int32],
-    rates: Floats,
-    out: Floats,
-    law: Floats,
-    sweeps: int,
-) -> None:
-    """Sweep law[y] = inflow(y) / out[y] in Gauss-Seidel order over the columns of the rates."""
-    for _ in range(sweeps):
-        for y in range(law.size):
-            flow = 0.0
-            for j in range(indptr[y], indptr[y + 1]):
-                flow += law[origins[j]] * rates[j]
-            law[y] = flow / out[y]
+def out_rates(origins: Ints, rates: Floats, n: int) -> Floats:
+    """Total rate out of each of n states, given origin and rate of each move."""
+    out = np.zeros(n)
+    for j in range(rates.size):
+        out[origins[j]] += rates[j]
+    return out
+
+
+@kernel()
+def shares_of_rates(origins: Ints, rates: Floats, out: Floats) -> None:
+    """Divide each rate by the total rate out of its origin."""
+    for j in range(rates.size):
+        rates[j] /= out[origins[j]]
