@@ -11,8 +11,6 @@ damp what it stirs up elsewhere.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
@@ -20,7 +18,7 @@ from mdpcloud.solve.extrapolation_kernels import extrapolate, products, remember
 
 __all__ = ["Extrapolation"]
 
-DEPENDENT = 1e-10  # of the largest singular value: differences below it depend on the others
+RIDGE = 1e-10  # added to the scaled normal equations, as differences may depend on each other
 
 
 class Extrapolation:
@@ -68,6 +66,5 @@ class Extrapolation:
         """Solve the normal equations, scaled."""
         matrix = self.products[: right.size, : right.size]
         scale = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-        scaled = matrix / scale / scale[:, None]
-        found: Any = np.linalg.lstsq(scaled, right / scale, rcond=DEPENDENT)[0]
-        return np.asarray(found / scale)
+        scaled = matrix / scale / scale[:, None] + RIDGE * np.eye(right.size)
+        return np.asarray(np.linalg.solve(scaled, right / scale) / scale)

@@ -28,7 +28,7 @@ __all__ = ["boxed", "continued", "first_box", "next_box", "start_values"]
 
 Shape: TypeAlias = tuple[int, ...]
 
-FEWEST = 8000  # states of a box that is started from a smaller one
+FEWEST = 20_000  # states of a box that is started from a smaller one
 FIRST = 4000  # states of the first box
 SHORTEST = 8  # points of an axis that is cut
 LEAST = 4  # points that are left of it

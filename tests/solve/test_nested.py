@@ -56,8 +56,8 @@ def test_boxes_grow_to_the_whole_one(axes: list[tuple[int, int]]) -> None:
     "model",
     [
         two_queues((20, 20)),
-        mc.Model(mc.Lattice({"i": 99, "j": 99}, where=lambda x: x.i <= x.j), admission(3).events),
-        mc.Model(mc.Lattice({"i": (6,) * 5}), [mc.Event("none", 1.0, mc.Action("stay"))]),
+        mc.Model(mc.Lattice({"i": 199, "j": 199}, where=lambda x: x.i <= x.j), admission(3).events),
+        mc.Model(mc.Lattice({"i": (6,) * 6}), [mc.Event("none", 1.0, mc.Action("stay"))]),
         mc.tabular([np.eye(2)], costs=[0.0, 1.0]),
     ],
     ids=["few states", "condition", "short axes", "arrays"],
@@ -68,7 +68,7 @@ def test_some_models_have_no_smaller_box(model: Any) -> None:
 
 
 def test_an_event_that_leaves_the_smaller_box_is_no_mistake() -> None:
-    cap = 9999
+    cap = 29_999
     birth = mc.Event("birth", lambda x: 1.0 * (x.jobs < cap), mc.step(jobs=+1))
     death = mc.Event("death", lambda x: 1.5 * (x.jobs > 0), mc.step(jobs=-1))
     model = mc.Model(mc.Lattice({"jobs": cap}), [birth, death], cost_rate=lambda x: 1.0 * x.jobs)
@@ -113,4 +113,4 @@ def test_an_interrupt_on_a_smaller_box_is_an_interrupt(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Sweeper, "sweep", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        start_values(two_queues((99, 99)), GOAL)
+        start_values(two_queues((149, 149)), GOAL)
