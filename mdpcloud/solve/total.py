@@ -33,8 +33,8 @@ from mdpcloud.solve.total_border import (
     refuse_improper,
     targets_of,
 )
-from mdpcloud.solve.total_bounds import above_policy, below_policy
-from mdpcloud.solve.total_chains import chain_solver, refined
+from mdpcloud.solve.total_bounds import above_policy, below_policy, scaled
+from mdpcloud.solve.total_chains import DIRECT, chain_solver, refined
 from mdpcloud.solve.total_optimum import optimal
 from mdpcloud.solve.total_paths import Pair, Paths, paths_of
 from mdpcloud.solve.total_structure import Backwards, Bools, hopeful
@@ -80,7 +80,7 @@ def solve_total(
     def refuse(fixed: Any, states: Bools, members: Any) -> None:
         refuse_if_earning(problem, fixed, states, members, sense_of(model))
 
-    found = optimal(problem, targets, monitor, refuse)
+    found = optimal(problem, targets, monitor, refuse, tolerance)
     bounds, values, status = _answer(
         model, problem, (found.lower, found.upper), tolerance, found.status
     )
@@ -135,7 +135,9 @@ def evaluate_total(
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
     paths, proper = _proper_paths(problem, fixed, targets)
-    both = (np.where(proper, b[paths.number], np.inf) for b in _policy_bounds(paths, monitor))
+    both = (
+        np.where(proper, b[paths.number], np.inf) for b in _policy_bounds(paths, monitor, tolerance)
+    )
     bounds, values, status = _answer(model, problem, tuple(both), tolerance, Status.PRECISION)
     return Evaluation(
         gains=np.zeros(0),
@@ -163,11 +165,14 @@ def _proper_paths(problem: Any, fixed: Any, targets: Bools) -> tuple[Paths, Bool
     return paths_of(table, able, targets, None), able.states
 
 
-def _policy_bounds(fixed: Paths, monitor: Monitor) -> tuple[Floats, Floats]:
+def _policy_bounds(fixed: Paths, monitor: Monitor, tolerance: float) -> tuple[Floats, Floats]:
     zero, end = np.zeros(fixed.n), np.where(fixed.terminal, 0.0, np.inf)
     solve = chain_solver(fixed)
     monitor.iterations += 1
     u = refined(fixed, solve, Pair.of(zero), zero)
+    quick = scaled(fixed, fixed, u, tolerance) if fixed.n > DIRECT else None
+    if quick is not None:
+        return quick
     lower, upper = below_policy(fixed, solve, u), above_policy(fixed, solve, u)
     return -end if lower is None else lower, end if upper is None else upper
 

@@ -138,7 +138,8 @@ def refuse_if_earning(
                 raise InputError(
                     f"the total {'cost' if sense == 1 else 'reward'} is unbounded: the process can "
                     f"stay in {_names(problem, members(kept))} as long as it likes, at "
-                    f"{sense * 0.5 * (gain.low + gain.high):.6g} per unit of time"
+                    f"{sense * 0.5 * (gain.low + gain.high):.6g} per "
+                    f"{'step' if problem.discrete else 'unit of time'}"
                 )
 
 

@@ -21,8 +21,8 @@ __all__ = [
     "above_policy",
     "below_policy",
     "margins",
+    "scaled",
     "scaled_lower",
-    "scaled_upper",
     "shortfall",
     "trivial",
     "wider",
@@ -102,6 +102,19 @@ def trivial(paths: Paths) -> Floats:
     """The bound below that needs no values: 0 where nothing is earned, else -infinity."""
     least = _least_cost(paths)
     return np.where(paths.terminal | (least.min(initial=0.0) >= 0.0), 0.0, -np.inf)
+
+
+def scaled(paths: Paths, fixed: Paths, u: Pair, tolerance: float) -> tuple[Floats, Floats] | None:
+    """Bounds below the optimum and above the policy ``fixed`` without a further solve.
+
+    None where some choice is free, or where they miss a relative tolerance.
+    """
+    lower = scaled_lower(paths, u)
+    upper = None if lower is None else scaled_upper(fixed, u)
+    if lower is None or upper is None:
+        return None
+    narrow = (upper - lower).max(initial=0.0) <= 0.5 * tolerance * np.abs(lower).max(initial=0.0)
+    return (lower, upper) if narrow else None
 
 
 def scaled_lower(paths: Paths, u: Pair) -> Floats | None:

@@ -21,7 +21,7 @@ from mdpcloud.solve.irreducible import factor
 from mdpcloud.solve.total_kernels import eliminate, relax, substitute
 from mdpcloud.solve.total_paths import Pair, Paths
 
-__all__ = ["ChainSolver", "chain_solver", "refined"]
+__all__ = ["DIRECT", "ChainSolver", "chain_solver", "refined"]
 
 ChainSolver: TypeAlias = Callable[[Floats], Floats]
 """Takes r (n,) and returns d (n,), 0 in states that end."""

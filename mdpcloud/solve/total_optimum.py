@@ -18,12 +18,13 @@ from mdpcloud.solve.total_border import check_reached
 from mdpcloud.solve.total_bounds import (
     above_policy,
     margins,
+    scaled,
     scaled_lower,
     shortfall,
     trivial,
     wider,
 )
-from mdpcloud.solve.total_chains import chain_solver, refined
+from mdpcloud.solve.total_chains import DIRECT, chain_solver, refined
 from mdpcloud.solve.total_paths import Pair, Paths, paths_of
 from mdpcloud.solve.total_policies import SMALL, ImproperError, Search
 from mdpcloud.solve.total_structure import Backwards, Bools, Longs, free_components, hopeful
@@ -64,15 +65,20 @@ class Optimum:
     status: Status
 
 
-def optimal(problem: Any, targets: Bools, monitor: Monitor, refuse: Refusal) -> Optimum:
-    """Minimise the total cost before the targets over the proper policies."""
+def optimal(
+    problem: Any, targets: Bools, monitor: Monitor, refuse: Refusal, tolerance: float
+) -> Optimum:
+    """Minimise the total cost before the targets over the proper policies.
+
+    The bounds are as narrow as floats allow; on large problems a relative tolerance will do.
+    """
     table = problem.rows()
     able = hopeful(Backwards(table), targets)
     check_reached(problem, table, targets, able.states)
     free = free_components(Backwards(table), able.rows, targets | ~able.states)
     paths = paths_of(table, able, targets, free)
     run = _Run(problem, paths, monitor, refuse)
-    lower, upper, status = run.bounds()
+    lower, upper, status = run.bounds(tolerance)
     chosen = paths.origin[run.search.chosen]
     return Optimum(
         np.where(able.states, lower[paths.number], np.inf),
@@ -90,13 +96,16 @@ class _Run:
         self.problem, self.paths, self.monitor, self.refuse = problem, paths, monitor, refuse
         self.search = Search(paths, paths.approach()[0], Pair.of(np.zeros(paths.n)), monitor)
 
-    def bounds(self) -> tuple[Floats, Floats, Status]:
+    def bounds(self, tolerance: float) -> tuple[Floats, Floats, Status]:
         """Lower and upper bounds (m,), and how it ended."""
         lower, status = trivial(self.paths), Status.PRECISION
         try:
             if self.paths.n > SMALL:
                 self.search.warm_up()
             self.search.run(np.zeros(self.paths.n))
+            quick = self._scaled(tolerance) if self.paths.n > DIRECT else None
+            if quick is not None:
+                return *quick, status
             found = self._lower()
         except Stopped as stop:
             found, status = scaled_lower(self.paths, self.search.u), stop.status
@@ -107,6 +116,10 @@ class _Run:
             found = None
         lower = lower if found is None else np.maximum(lower, found)
         return lower, self._upper(), status
+
+    def _scaled(self, tolerance: float) -> tuple[Floats, Floats] | None:
+        fixed = self.paths.under(self.search.chosen)
+        return scaled(self.paths, fixed, self.search.u, tolerance)
 
     def _upper(self) -> Floats:
         """A bound above the cost of the policy found."""

@@ -40,7 +40,7 @@ def solved(problem, targets):
     def refuse(fixed, states, members):
         refuse_if_earning(problem, fixed, states, members, 1)
 
-    return optimal(problem, targets, Monitor(), refuse)
+    return optimal(problem, targets, Monitor(), refuse, 1e-8)
 
 
 def check(problem, targets, width=INF):
