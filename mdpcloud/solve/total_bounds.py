@@ -11,6 +11,8 @@ An analysis of stochastic shortest path problems, 1991, Proposition 1). Two sour
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from mdpcloud.engine.problem import Floats
@@ -20,6 +22,7 @@ from mdpcloud.solve.total_paths import Pair, Paths
 __all__ = [
     "above_policy",
     "below_policy",
+    "exactly_below",
     "margins",
     "scaled",
     "scaled_lower",
@@ -36,6 +39,9 @@ PAIR = 2.0**-100
 
 FLOAT = 2.0**-50
 """What a float resolves."""
+
+EXACT = 20_000
+"""Moves up to which rational arithmetic is tried (a tenth of a second)."""
 
 LEAST = 1e-250
 """Smallest change of a cost rate: its products do not underflow."""
@@ -96,6 +102,30 @@ def shortfall(paths: Paths, u: Pair) -> Floats:
     """By how much c + Q u may be below 0 for some choice, (n,); if nowhere, u is a bound."""
     lower, _ = paths.bounds(u, np.zeros(paths.n))
     return -lower
+
+
+def exactly_below(paths: Paths, u: Pair) -> bool:
+    """Whether c + Q u >= 0 for every choice in rational arithmetic; False where that takes long.
+
+    It proves bounds where the process can go round at a mean cost of exactly 0 whose parts are not
+    0, so that no margin is left for rounding; the values have to be floats then.
+    """
+    table = paths.table
+    if table.roundings > 0 or table.transitions.nnz > EXACT or not np.isfinite(u.high).all():
+        return False
+    values = [Fraction(h) + Fraction(l) for h, l in zip(u.high, u.low, strict=True)]
+    indptr, indices, weights = paths.moves
+    least: dict[int, Fraction] = {}
+    for row in range(table.state.size):
+        here, moves = values[table.state[row]], range(indptr[row], indptr[row + 1])
+        value = sum((Fraction(weights[j]) * (values[indices[j]] - here) for j in moves), Fraction())
+        group = int(table.group[row])
+        value += Fraction(table.cost[row])
+        least[group] = min(least.get(group, value), value)
+    total = [Fraction(c) for c in table.cost_rate]
+    for group, value in least.items():
+        total[table.state[table.groups[group]]] += value
+    return min(total, default=Fraction()) >= 0
 
 
 def trivial(paths: Paths) -> Floats:

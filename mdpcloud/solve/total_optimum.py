@@ -17,6 +17,7 @@ from mdpcloud.solve.multichain import _outer_choice
 from mdpcloud.solve.total_border import check_reached
 from mdpcloud.solve.total_bounds import (
     above_policy,
+    exactly_below,
     margins,
     scaled,
     scaled_lower,
@@ -141,7 +142,8 @@ class _Run:
                 other.run(-margin)
             except ImproperError as improper:
                 self._refuse(improper)
-                return None
+                u = self.search.u
+                return u.below() if exactly_below(self.paths, u) else None
             wrong = shortfall(self.paths, other.u)
             if wrong.max(initial=0.0) <= 0.0:
                 return other.u.below()

@@ -237,6 +237,18 @@ def test_free_loops_are_not_taken_for_arrival():
     assert found.policy.table().tolist()[0] == 1
 
 
+def test_costs_that_cancel_on_a_loop_do_not_change_the_bounds():
+    """Potentials 0, 1, 4 and 9 on a ring, added to a step cost of 2 at the way out."""
+    potential = np.array([0.0, 1.0, 4.0, 9.0, 0.0])
+    P = np.zeros((3, 5, 5))
+    x = np.arange(4)
+    P[0, x, (x + 1) % 4] = P[1, x, (x - 1) % 4] = P[2, x, 4] = P[:, 4, 4] = 1
+    costs = P @ potential - potential[None, :]
+    costs[2, x] += [2.0, 3.0, 1.0, 7.0]
+    found = mc.solve(mc.tabular(P, costs=costs.T), TOTAL)
+    assert encloses(found, np.where(np.arange(5) < 4, 1.0 - potential, 0.0))
+
+
 @pytest.mark.parametrize("sense", ["costs", "rewards"])
 def test_loops_that_earn_are_refused_by_name(sense):
     gain = -0.5 if sense == "costs" else 0.5
