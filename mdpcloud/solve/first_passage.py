@@ -31,7 +31,13 @@ from mdpcloud.model.tabular import TabularModel
 from mdpcloud.solve.passage_systems import Enclosed, PassageSystem
 from mdpcloud.solve.selection import selected_states
 from mdpcloud.solve.stationary import chain_of
-from mdpcloud.solve.transient import check_times, check_tolerance, start_law, transient
+from mdpcloud.solve.transient import (
+    check_times,
+    check_tolerance,
+    insist_on,
+    start_law,
+    transient,
+)
 from mdpcloud.solve.transient_method import method_sums
 from mdpcloud.solve.transient_steps import Steps
 
@@ -230,4 +236,6 @@ def _law(
     start, none = targets.astype(np.float64), np.zeros((0, chain.n))
     steps = Steps.of(staying)
     method, sums = method_sums(steps, start, times, none, tolerance, forward=False)
-    return PassageLaw(times, np.minimum(sums.values, 1.0), sums.error, method, sums.products)
+    law = PassageLaw(times, np.minimum(sums.values, 1.0), sums.error, method, sums.products)
+    insist_on(tolerance, times, law.error, law)
+    return law

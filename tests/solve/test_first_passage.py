@@ -224,6 +224,13 @@ def test_rare_events_keep_their_digits_without_elimination(limits, monkeypatch):
     assert (width <= 1e-10 * found.probability).all()
 
 
+@pytest.mark.parametrize("initial", [None, 0])
+def test_a_tolerance_below_the_rounding_is_an_error_that_carries_the_law(initial):
+    with pytest.raises(SolveError, match="above the tolerance") as caught:
+        first_passage([[-1.0, 1.0], [0.0, 0.0]], [1], times=1.0, initial=initial, tolerance=1e-18)
+    assert caught.value.partial is not None
+
+
 def test_where_all_states_are_targets_nothing_is_left_to_solve():
     found = first_passage(np.eye(2), [0, 1], times=[0])
     assert found.probability.tolist() == found.law.probability[0].tolist() == [1.0, 1.0]

@@ -357,6 +357,19 @@ def test_a_chain_of_one_state_stays_there_and_pays():
     assert found.cost_bounds[0][1] <= 6.0 <= found.cost_bounds[1][1]
 
 
+def test_a_tolerance_below_the_rounding_is_an_error_that_carries_the_law():
+    with pytest.raises(SolveError, match="above the tolerance 1e-18") as caught:
+        transient([[-1.0, 1.0], [1.0, -1.0]], 0, 1.0, tolerance=1e-18)
+    assert caught.value.partial.laws[0, 0] == pytest.approx(0.5 + 0.5 * math.exp(-2.0))
+
+
+def test_moves_that_sum_to_a_little_over_one_are_divided_by_their_sum():
+    matrix = [[0.0, 0.5 + 4e-10, 0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    found = transient(matrix, 0, 1)
+    total = 1.0 + 4e-10
+    assert found.laws[0] == pytest.approx([0.0, (0.5 + 4e-10) / total, 0.5 / total], abs=1e-15)
+
+
 def test_the_limit_on_work_is_stated(monkeypatch):
     monkeypatch.setattr(transient_method, "MOST_WORK", 1e3)
     with pytest.raises(SolveError, match="above the limit 1000"):
