@@ -24,7 +24,7 @@ from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rules import policy_for
 from mdpcloud.model.policy import policy_of
-from mdpcloud.solve.limits import FLOOR, Monitor, Status
+from mdpcloud.solve.limits import FLOOR, Monitor, Status, Stopped
 from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.reward import sense_of, signed
 from mdpcloud.solve.total_border import (
@@ -33,7 +33,7 @@ from mdpcloud.solve.total_border import (
     refuse_improper,
     targets_of,
 )
-from mdpcloud.solve.total_bounds import above_policy, below_policy, scaled
+from mdpcloud.solve.total_bounds import above_policy, below_policy, scaled, trivial
 from mdpcloud.solve.total_chains import DIRECT, chain_solver, refined
 from mdpcloud.solve.total_optimum import optimal
 from mdpcloud.solve.total_paths import Pair, Paths, paths_of
@@ -135,10 +135,9 @@ def evaluate_total(
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
     paths, proper = _proper_paths(problem, fixed, targets)
-    both = (
-        np.where(proper, b[paths.number], np.inf) for b in _policy_bounds(paths, monitor, tolerance)
-    )
-    bounds, values, status = _answer(model, problem, tuple(both), tolerance, Status.PRECISION)
+    found, status = _policy_bounds(paths, monitor, tolerance)
+    lower, upper = (np.where(proper, bound[paths.number], np.inf) for bound in found)
+    bounds, values, status = _answer(model, problem, (lower, upper), tolerance, status)
     return Evaluation(
         gains=np.zeros(0),
         bounds=bounds,
@@ -165,16 +164,25 @@ def _proper_paths(problem: Any, fixed: Any, targets: Bools) -> tuple[Paths, Bool
     return paths_of(table, able, targets, None), able.states
 
 
-def _policy_bounds(fixed: Paths, monitor: Monitor, tolerance: float) -> tuple[Floats, Floats]:
-    zero, end = np.zeros(fixed.n), np.where(fixed.terminal, 0.0, np.inf)
-    solve = chain_solver(fixed)
-    monitor.iterations += 1
-    u = refined(fixed, solve, Pair.of(zero), zero)
-    quick = scaled(fixed, fixed, u, tolerance) if fixed.n > DIRECT else None
-    if quick is not None:
-        return quick
-    lower, upper = below_policy(fixed, solve, u), above_policy(fixed, solve, u)
-    return -end if lower is None else lower, end if upper is None else upper
+def _policy_bounds(
+    fixed: Paths, monitor: Monitor, tolerance: float
+) -> tuple[tuple[Floats, Floats], Status]:
+    """Bounds of the cost of a policy, and how it ended; a direct solve goes on past a limit."""
+    end = np.where(fixed.terminal, 0.0, np.inf)
+    lower, upper, status = None, None, Status.PRECISION
+    try:
+        solve = chain_solver(fixed, monitor)
+        monitor.iterations += 1
+        u = refined(fixed, solve, Pair.of(np.zeros(fixed.n)), np.zeros(fixed.n))
+        quick = scaled(fixed, fixed, u, tolerance) if fixed.n > DIRECT else None
+        if quick is not None:
+            return quick, status
+        upper, lower = above_policy(fixed, solve, u), below_policy(fixed, solve, u)
+    except Stopped as stop:
+        status = stop.status
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return (trivial(fixed) if lower is None else lower, end if upper is None else upper), status
 
 
 def _answer(

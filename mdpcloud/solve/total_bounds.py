@@ -26,6 +26,7 @@ __all__ = [
     "margins",
     "scaled",
     "scaled_lower",
+    "scaled_upper",
     "shortfall",
     "trivial",
     "wider",

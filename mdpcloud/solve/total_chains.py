@@ -18,6 +18,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import SolveError
 from mdpcloud.solve.chains import bicgstab
 from mdpcloud.solve.irreducible import factor
+from mdpcloud.solve.limits import Monitor
 from mdpcloud.solve.total_kernels import eliminate, relax, substitute
 from mdpcloud.solve.total_paths import Pair, Paths
 
@@ -44,8 +45,15 @@ GAIN = 1e-4
 REFINEMENTS = 12
 
 
-def chain_solver(fixed: Paths) -> ChainSolver:
+def chain_solver(fixed: Paths, monitor: Monitor | None = None) -> ChainSolver:
     """Factor a chain that reaches its end from every state.
+
+    Parameters
+    ----------
+    fixed : Paths
+        Without decisions.
+    monitor : Monitor, optional
+        It counts the sweeps of an iterative solve, and may end it.
 
     Raises
     ------
@@ -55,7 +63,7 @@ def chain_solver(fixed: Paths) -> ChainSolver:
     inner = int(fixed.n - fixed.terminal.sum())
     if inner <= DENSE:
         return _eliminated(fixed)
-    return _factored(fixed) if inner <= DIRECT else Swept(fixed)
+    return _factored(fixed) if inner <= DIRECT else Swept(fixed, monitor or Monitor())
 
 
 def _eliminated(fixed: Paths) -> ChainSolver:
@@ -94,10 +102,11 @@ class Swept:
     Parameters
     ----------
     fixed : Paths
+    monitor : Monitor
     """
 
-    def __init__(self, fixed: Paths) -> None:
-        self.fixed = fixed
+    def __init__(self, fixed: Paths, monitor: Monitor) -> None:
+        self.fixed, self.monitor = fixed, monitor
         moves, self.out = fixed.chain()
         self.moves = moves.indptr.astype(np.int64), moves.indices, moves.data
         self._direct: ChainSolver | None = None
@@ -114,6 +123,7 @@ class Swept:
         self.sweep(right, begin)
 
         def operator(vector: Floats, out: Floats) -> None:
+            self.monitor.count(1)
             out[:] = vector
             self.sweep(zero, out)
             np.subtract(vector, out, out=out)

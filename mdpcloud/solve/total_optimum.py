@@ -21,6 +21,7 @@ from mdpcloud.solve.total_bounds import (
     margins,
     scaled,
     scaled_lower,
+    scaled_upper,
     shortfall,
     trivial,
     wider,
@@ -99,39 +100,51 @@ class _Run:
 
     def bounds(self, tolerance: float) -> tuple[Floats, Floats, Status]:
         """Lower and upper bounds (m,), and how it ended."""
-        lower, status = trivial(self.paths), Status.PRECISION
+        paths, search, lower, upper = self.paths, self.search, None, None
+        status = Status.PRECISION
         try:
-            if self.paths.n > SMALL:
-                self.search.warm_up()
-            self.search.run(np.zeros(self.paths.n))
-            quick = self._scaled(tolerance) if self.paths.n > DIRECT else None
+            if paths.n > SMALL:
+                search.warm_up()
+            search.run(np.zeros(paths.n))
+            quick = self._scaled(tolerance) if paths.n > DIRECT else None
             if quick is not None:
                 return *quick, status
-            found = self._lower()
+            upper = self._upper(self.monitor)
+            lower = self._lower()
         except Stopped as stop:
-            found, status = scaled_lower(self.paths, self.search.u), stop.status
+            status = stop.status
         except KeyboardInterrupt:
-            found, status = scaled_lower(self.paths, self.search.u), Status.INTERRUPTED
+            status = Status.INTERRUPTED
         except ImproperError as improper:
             self._refuse(improper)
-            found = None
-        lower = lower if found is None else np.maximum(lower, found)
-        return lower, self._upper(), status
+        if lower is None:
+            lower = scaled_lower(paths, search.u)
+        if upper is None:
+            upper = self._upper(Monitor()) if paths.n <= DIRECT else self._scaled_upper()
+        least = trivial(paths)
+        return least if lower is None else np.maximum(least, lower), self._finite(upper), status
+
+    def _fixed(self) -> Paths:
+        return self.paths.under(self.search.chosen)
 
     def _scaled(self, tolerance: float) -> tuple[Floats, Floats] | None:
-        fixed = self.paths.under(self.search.chosen)
-        return scaled(self.paths, fixed, self.search.u, tolerance)
+        return scaled(self.paths, self._fixed(), self.search.u, tolerance)
 
-    def _upper(self) -> Floats:
+    def _scaled_upper(self) -> Floats | None:
+        return scaled_upper(self._fixed(), self.search.u)
+
+    def _finite(self, upper: Floats | None) -> Floats:
+        return np.where(self.paths.terminal, 0.0, np.inf) if upper is None else upper
+
+    def _upper(self, monitor: Monitor) -> Floats | None:
         """A bound above the cost of the policy found."""
-        fixed = self.paths.under(self.search.chosen)
+        fixed = self._fixed()
         try:
-            solve = chain_solver(fixed)
+            solve = chain_solver(fixed, monitor)
             u = refined(fixed, solve, self.search.u, np.zeros(fixed.n))
-            found = above_policy(fixed, solve, u)
+            return above_policy(fixed, solve, u)
         except SolveError:
-            found = None
-        return np.where(self.paths.terminal, 0.0, np.inf) if found is None else found
+            return None
 
     def _lower(self) -> Floats | None:
         """A bound below the optimum: the optimum for cost rates that are a little smaller."""

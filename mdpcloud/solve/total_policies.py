@@ -78,7 +78,7 @@ class Search:
         while better is not None:
             self.accept(better)
             fixed = self.paths.under(better)
-            self.u = refined(fixed, chain_solver(fixed), self.u, shift)
+            self.u = refined(fixed, chain_solver(fixed, self.monitor), self.u, shift)
             self._count(1)
             better = self.paths.improved(self.u, shift, self.chosen)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import mdpcloud as mc
-from mdpcloud.solve import total_chains, total_policies
+from mdpcloud.solve import total_chains, total_optimum, total_policies
 
 GOAL = mc.TotalCost(targets=[0])
 
@@ -137,6 +137,21 @@ def test_however_it_ends_the_bounds_hold_and_the_next_solve_is_the_same(side, co
     for one, other in zip((*best.bounds, best.values), (*again.bounds, again.values), strict=True):
         assert np.array_equal(one, other)
     assert np.array_equal(best.policy.table(), again.policy.table())
+
+
+@pytest.mark.parametrize("limit", [{"max_iterations": 90}, {"time_limit": 0.02}], ids=str)
+@pytest.mark.parametrize("costs", [COSTS["equal"], COSTS["some free"]], ids=["equal", "some free"])
+def test_limits_hold_within_an_iterative_solve(monkeypatch, costs, limit):
+    monkeypatch.setattr(total_chains, "DENSE", 0)
+    monkeypatch.setattr(total_chains, "DIRECT", 0)
+    monkeypatch.setattr(total_optimum, "DIRECT", 0)
+    model = maze(20, costs=costs)
+    best = mc.solve(model, GOAL, tolerance=1e-10)
+    partial = mc.solve(model, GOAL, strict=False, tolerance=1e-14, **limit)
+    assert encloses(partial, best)
+    assert partial.iterations <= limit.get("max_iterations", np.inf) + 1
+    timed = mc.evaluate(model, best.policy, GOAL, time_limit=1e-6, strict=False)
+    assert encloses(timed, best)
 
 
 def test_a_limit_raises_an_error_that_carries_the_bounds():
