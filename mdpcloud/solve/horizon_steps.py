@@ -23,7 +23,6 @@ from mdpcloud.solve.limits import Status, Stopped
 __all__ = ["advance_steps", "solve_steps"]
 
 SHARE = 0.3  # of the width left to the end before the horizon
-TIES = 0.02  # of the width given up for few changes between equal actions
 LOOK = 16  # steps between two looks at whether the rest is known
 
 
@@ -47,7 +46,7 @@ def advance_steps(
 def solve_steps(task: Task) -> tuple[Outcome, TimedPolicy]:
     """Backward induction: bounds of the optimal cost, and the policy.
 
-    An action within a margin of the best may be taken; the upper bound includes it.
+    An action that is best up to rounding may be taken; the upper bound includes the difference.
     """
     induction = _Induction(task)
     try:
@@ -92,7 +91,7 @@ class _Induction:
     def _choose(self) -> None:
         """Record the greedy choice of the next step back."""
         problem, work = self.task.problem, self.sweeps.work
-        self.margin = TIES * self.task.guess / self.steps + rounding_margin(problem, work)
+        self.margin = rounding_margin(problem, work)
         self.record.add(self.steps - self.sweeps.done, problem.greedy(work, self.margin))
         self.lost += self.margin
 

@@ -205,3 +205,15 @@ def test_what_ends_an_induction_leaves_bounds_that_hold(failure, part, monkeypat
     result = solve(mc.tabular(transitions, costs=costs), 50, tolerance=1e-15)
     assert result.status in (Status.MEMORY, Status.INTERRUPTED)
     assert holds(result.bounds, exact)
+
+
+@pytest.mark.parametrize("dear", [1e5, 1e8, 1e12])
+def test_a_dear_action_that_is_not_taken_costs_accuracy_by_rounding_alone(dear):
+    model = mc.tabular(
+        [[[0.5, 0.5], [0.5, 0.5]], [[0, 1], [1, 0]]], costs=[[1.0, dear], [2.0, dear]]
+    )
+    solution = mc.solve(model, mc.FiniteHorizon(16))
+    lower, upper = solution.bounds
+    assert (lower <= [23.5, 24.5]).all()
+    assert ([23.5, 24.5] <= upper).all()
+    assert (upper - lower <= 1e-13 * dear + 1e-12).all()
