@@ -74,7 +74,7 @@ def test_recentred_sweeps_close_on_the_optimal_gain_and_repeat_bit_by_bit(seed, 
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6))
-def test_kept_policies_need_fewer_full_sweeps_and_find_the_same_gain(seed):
+def test_kept_policies_find_the_gain_of_plain_sweeps(seed):
     problem = random_problem(seed)
     found = []
     for held in (0, HELD):
