@@ -35,10 +35,11 @@ from mdpcloud.solve.constrained_dual import cut_short, priced_bound
 from mdpcloud.solve.constrained_measures import Standing, put_inside
 from mdpcloud.solve.constrained_policy import mixture_of, shares_of
 from mdpcloud.solve.constrained_program import (
+    Guess,
     law_of_chain,
     occupation,
     refuse_components,
-    unconstrained_law,
+    unconstrained,
 )
 from mdpcloud.solve.constrained_terms import Constraint, constraints_of
 from mdpcloud.solve.highs import Unsolved
@@ -168,8 +169,8 @@ def solve_constrained(
     explicit = RowsProblem(problem.rows(), problem.terms, problem.discrete, problem.label)
     refuse_components(explicit)
     try:
-        expected = unconstrained_law(problem, monitor)
-        return _first_success(explicit, problem.shape, wanted, expected, tolerance, monitor)
+        guess = unconstrained(problem, explicit, monitor)
+        return _first_success(explicit, problem.shape, wanted, guess, tolerance, monitor)
     except Stopped as stop:
         raise SolveError(f"{stop.status.value}: the linear program is not solved") from None
 
@@ -178,7 +179,7 @@ def _first_success(
     problem: RowsProblem,
     shape: tuple[int, ...],
     wanted: Sequence[Constraint],
-    expected: Floats | None,
+    guess: Guess,
     tolerance: float,
     monitor: Monitor,
 ) -> ConstrainedSolution:
@@ -186,19 +187,19 @@ def _first_success(
     best: ConstrainedSolution | None = None
     for _ in range(SCALINGS):
         try:
-            found = occupation(problem, wanted, expected, tolerance, monitor)
+            found = occupation(problem, wanted, guess, tolerance, monitor)
         except (Stopped, KeyboardInterrupt):
             if best is None:
                 raise
             return best
         except Unsolved:
-            expected = None
+            guess = Guess()
             continue
         solution, share = _certified(problem, shape, wanted, found, tolerance, monitor)
         best = solution if best is None else min(best, solution, key=_badness)
         if best.status is not Status.STALLED:
             return best
-        expected = law_of_chain(problem.mixed(mixture_of(problem, share)))
+        guess = Guess(law_of_chain(problem.mixed(mixture_of(problem, share))))
     if best is None:
         raise SolveError("HiGHS did not solve the linear program, in any scaling")
     return best

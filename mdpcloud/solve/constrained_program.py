@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rows import RowsProblem
@@ -20,10 +22,10 @@ from mdpcloud.solve.occupation import Average, Occupation, OccupationProgram
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.stationary import stationary
 
-__all__ = ["law_of_chain", "occupation", "refuse_components", "unconstrained_law"]
+__all__ = ["Guess", "law_of_chain", "occupation", "refuse_components", "unconstrained"]
 
 EASED = 1e-9  # of a constraint's unit: how far a limit that can just be met is relaxed
-ROUGH = 1e-6  # relative: how well the unconstrained optimum is solved for
+ROUGH = 1e-10  # relative: how well the unconstrained optimum is solved for
 
 
 def refuse_components(problem: RowsProblem) -> None:
@@ -39,8 +41,26 @@ def refuse_components(problem: RowsProblem) -> None:
         )
 
 
-def unconstrained_law(problem: Any, monitor: Monitor) -> Floats | None:
-    """Stationary law (n,) of the best policy without constraints, None if it has none.
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What is known before the program is solved.
+
+    Attributes
+    ----------
+    law : (n,) array or None
+        A law that the solution's is expected to be near.
+    rows : (groups,) array or None
+        Rows of the policy with that law, if it is deterministic.
+    """
+
+    law: Floats | None = None
+    rows: NDArray[np.int64] | None = None
+
+
+def unconstrained(problem: Any, explicit: RowsProblem, monitor: Monitor) -> Guess:
+    """The best policy without constraints.
+
+    Its basis is optimal but for the constraints: the dual simplex method adds them one by one.
 
     Raises
     ------
@@ -51,7 +71,9 @@ def unconstrained_law(problem: Any, monitor: Monitor) -> Floats | None:
     start = problem.pack(np.zeros(problem.n))
     outcome = PolicyIteration().run(problem, goal, monitor, start)
     go_on(outcome.status)
-    return law_of_chain(problem.under(outcome.certificate.choice))
+    choice = outcome.certificate.choice
+    law = law_of_chain(explicit.under(choice))
+    return Guess(law, None if law is None else explicit.chosen(choice))
 
 
 def law_of_chain(fixed: Any) -> Floats | None:
@@ -66,7 +88,7 @@ def law_of_chain(fixed: Any) -> Floats | None:
 def occupation(
     problem: RowsProblem,
     wanted: Sequence[Constraint],
-    expected: Floats | None,
+    guess: Guess,
     tolerance: float,
     monitor: Monitor,
 ) -> Occupation:
@@ -82,7 +104,7 @@ def occupation(
         At a limit of the monitor.
     """
     rows = problem.table
-    program = OccupationProgram(rows, expected=expected)
+    program = OccupationProgram(rows, expected=guess.law, start=guess.rows)
     cost = Average(rows.cost_rate, rows.cost)
     try:
         return program.minimise(cost, [(c.average, c.limit) for c in wanted], monitor=monitor)

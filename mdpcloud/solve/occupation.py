@@ -35,12 +35,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.row_table import Matrix, Rows
 from mdpcloud.errors import InputError
-from mdpcloud.solve.highs import linear_program
+from mdpcloud.solve.highs import Basis, linear_program
 from mdpcloud.solve.limits import Monitor
 from mdpcloud.solve.occupation_columns import Columns
 
@@ -115,6 +116,9 @@ class OccupationProgram:
         1/time; 0 for average cost.
     expected : (n,) array, optional
         A law that the solution's is expected to be near.
+    start : (groups,) array, optional
+        Rows, one per state and term, of a policy with that law, whose basis the simplex method
+        starts from; with one recurrent class.
 
     Raises
     ------
@@ -125,6 +129,7 @@ class OccupationProgram:
     rows: Rows
     discount: float = 0.0
     expected: Floats | None = None
+    start: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         count = self.rows.state.size
@@ -244,7 +249,8 @@ class OccupationProgram:
             matrix = sparse.csr_array(sparse.hstack([matrix, sparse.csr_array((right.size, 1))]))
             left = sparse.csr_array(sparse.hstack([left, -(relaxed / sizes)[:, None]]))
         bound = np.array([limit for _, limit in limited]) / sizes
-        found = linear_program(objective, (matrix, right), (left, bound), monitor)
+        basis = self._basis(objective.size, right.size, bound.size)
+        found = linear_program(objective, (matrix, right), (left, bound), monitor, basis)
         columns = self._columns
         y = found.x[: columns.count] * self._time[columns.state]
         law, weight = columns.spread(y)
@@ -255,3 +261,15 @@ class OccupationProgram:
             multipliers=unit * found.below / sizes,
             noise=NOISE * self._time,
         )
+
+    def _basis(self, count: int, equations: int, inequalities: int) -> Basis | None:
+        """The basis of the policy to start from: of its balance equations one is redundant."""
+        if self.start is None or self.expected is None:
+            return None
+        columns, taken = self._columns, np.zeros(self.rows.state.size + 1, np.bool_)
+        taken[self.start] = True
+        taken[-1] = True  # row -1 stands for a state without a choice
+        variables, equal = np.zeros(count, np.bool_), np.zeros(equations, np.bool_)
+        variables[: columns.count] = taken[columns.row]
+        equal[int(np.argmax(self.expected))] = True
+        return Basis(variables, equal, np.ones(inequalities, np.bool_))

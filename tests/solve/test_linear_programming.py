@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cvxpy.reductions.solvers.conic_solvers.highs_conif import HIGHS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -14,7 +15,7 @@ from mdpcloud.engine import compile_model
 from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.solve import occupation
-from mdpcloud.solve.highs import Unsolved, linear_program
+from mdpcloud.solve.highs import Basis, Unsolved, linear_program
 from mdpcloud.solve.limits import Goal, Monitor, Status
 from mdpcloud.solve.linear_programming import LinearProgramming, likeliest_rows
 from mdpcloud.solve.occupation import Average, OccupationProgram
@@ -187,15 +188,56 @@ def test_an_unsolved_program_is_not_called_solved(monkeypatch: pytest.MonkeyPatc
 # --- HiGHS ----------------------------------------------------------------------------------------
 
 
-def test_a_linear_program_has_its_textbook_solution_and_duals() -> None:
-    """Minimise -3 x - 5 y with x <= 4, 2 y <= 12, 3 x + 2 y <= 18: x = 2, y = 6."""
+def textbook(basis: Basis | None, monitor: Monitor) -> Any:
+    """Maximise 3 x + 5 y with x <= 4, 2 y <= 12, 3 x + 2 y <= 18."""
     below = sparse.csr_array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [3.0, 2.0, 0.0]])
     equal = sparse.csr_array([[0.0, 0.0, 1.0]]), np.array([7.0])
-    objective = np.array([-3.0, -5.0, 1.0])
-    found = linear_program(objective, equal, (below, np.array([4.0, 12, 18])), monitor=Monitor())
+    objective, bound = np.array([-3.0, -5.0, 1.0]), np.array([4.0, 12, 18])
+    return linear_program(objective, equal, (below, bound), monitor, basis)
+
+
+def test_a_linear_program_has_its_textbook_solution_and_duals() -> None:
+    found = textbook(None, Monitor())
     np.testing.assert_allclose(found.x, [2, 6, 7], atol=1e-9)
     np.testing.assert_allclose(found.below, [0, 1.5, 1], atol=1e-9)
     np.testing.assert_allclose(found.equal, [-1], atol=1e-9)
+
+
+def test_from_the_optimal_basis_there_is_nothing_to_do() -> None:
+    basis = Basis(
+        variables=np.array([True, True, True]),
+        equal=np.array([False]),
+        below=np.array([True, False, False]),
+    )
+    cold, warm = Monitor(), Monitor()
+    np.testing.assert_allclose(textbook(basis, warm).x, textbook(None, cold).x, atol=1e-9)
+    assert warm.iterations == 0
+
+
+def test_without_a_way_to_give_the_basis_it_starts_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = HIGHS.solve_via_data
+
+    def older(self: Any, data: Any, warm: Any, verbose: Any, options: Any, *rest: Any) -> Any:
+        if "read_basis_file" in options["highs_options"]:
+            raise ValueError("HIGHS returned status kError for option")
+        return solve(self, data, warm, verbose, options, *rest)
+
+    monkeypatch.setattr(HIGHS, "solve_via_data", older)
+    basis = Basis(np.ones(3, np.bool_), np.zeros(1, np.bool_), np.array([True, False, False]))
+    np.testing.assert_allclose(textbook(basis, Monitor()).x, [2, 6, 7], atol=1e-9)
+
+
+def test_the_basis_of_the_best_policy_leaves_few_iterations() -> None:
+    problem: Any = compile_model(two_queues((6, 6)))
+    rows, explicit = problem.rows(), problem.listed()
+    best = mc.solve(two_queues((6, 6))).policy.choice(problem)
+    law = stationary(explicit.under(best).chain()[0])
+    cold, warm = Monitor(), Monitor()
+    one = OccupationProgram(rows).minimise(cost_of(rows), monitor=cold)
+    program = OccupationProgram(rows, expected=law, start=explicit.chosen(best))
+    other = program.minimise(cost_of(rows), monitor=warm)
+    assert warm.iterations <= 3 < cold.iterations
+    np.testing.assert_allclose(other.law, one.law, atol=1e-8)
 
 
 def test_an_infeasible_program_is_called_so() -> None:
