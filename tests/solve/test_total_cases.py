@@ -100,6 +100,7 @@ def test_lump_costs_and_cost_rates_add_up_in_continuous_time():
     assert encloses(mc.solve(model, TOTAL), np.array([0, 7 / 5, 2 / 3 + 4 + 7 / 5]))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.floats(-12, 0), min_size=1, max_size=40), st.integers(0, 2**32 - 1))
 def test_nearly_improper_chains_are_as_exact_as_others(exponents, seed):
@@ -137,6 +138,7 @@ def test_a_negative_reward_per_step_adds_up_to_its_mean():
     assert encloses(costs, np.array([100, 100, 0]))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_the_order_of_the_states_does_not_matter(seed, rewarded):
