@@ -138,6 +138,14 @@ class LatticeLayout:
             place = np.flatnonzero(self.grid.inside)[state]
         return self.front + int(np.dot(np.unravel_index(place, self.shape), self.strides))
 
+    def states(self, cells: Array) -> Array:
+        """Numbers of the states in some cells inside the space."""
+        places = np.unravel_index(cells - self.front, self.padded)
+        numbers = np.ravel_multi_index(places, self.shape)
+        if self.grid.inside is None:
+            return numbers
+        return np.asarray(np.cumsum(self.grid.inside, dtype=np.int32)[numbers] - 1)
+
     def leaves(self, move: Transition) -> Array:
         """Where a move leaves the space; broadcasts over the lattice."""
         outside: Array = np.array(False)
@@ -167,12 +175,12 @@ class LatticeLayout:
     def unpack(self, cells: Array) -> Array:
         """Values of the states, in rank order."""
         box = self.box(cells)
-        return np.array(box.ravel() if self.grid.inside is None else box[self.grid.inside])
+        return _flat(box) if self.grid.inside is None else box[self.grid.inside]
 
     def spread(self, array: Array) -> Array:
         """An array that broadcasts over the lattice, as one number per state."""
         full = np.broadcast_to(array, self.shape)
-        return np.array(full.ravel() if self.grid.inside is None else full[self.grid.inside])
+        return _flat(full) if self.grid.inside is None else full[self.grid.inside]
 
     def over_box(self, values: Array) -> Array:
         """States' values in the lattice's shape, 0 outside the region."""
@@ -185,3 +193,8 @@ class LatticeLayout:
     def rank_of_cell(self) -> Array:
         """State number of each cell, -1 outside."""
         return self.pack(np.arange(self.n, dtype=np.int32), -1, np.int32)
+
+
+def _flat(box: Array) -> Array:
+    """A box as a new array of one axis, copied once."""
+    return np.array(box, order="C").reshape(-1)

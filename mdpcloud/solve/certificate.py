@@ -58,6 +58,6 @@ def certify_policy(fixed: Any, h: Floats, discount: float = 0.0) -> tuple[float,
 
 def rounding_margin(problem: Any, h: Floats) -> float:
     """How far the values of equal actions may differ by rounding, cost/time."""
-    inside = h[np.abs(h) < 1e200]
-    largest = float(np.ptp(inside)) if inside.size else 0.0
+    lowest = float(h.min())
+    largest = float(np.max(h, where=h < 1e200, initial=lowest)) - lowest
     return 8.0 * 2.0**-53 * float(problem.rate_bound) * largest

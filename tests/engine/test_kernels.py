@@ -174,6 +174,22 @@ def test_a_likely_state_is_likely(form: str) -> None:
     assert law[problem.likely_state()] > 0.5 * law.max()
 
 
+@pytest.mark.parametrize("form", ["lattice", "indexed"])
+def test_a_walk_spends_its_time_like_the_stationary_law(form: str) -> None:
+    problem = fixed(compile_model(two_queues((6, 7)), form=form))
+    law = stationary(mc.markov_chain(generator=problem.chain()[0]))
+    states, stays = problem.walk(200_000)
+    spent = np.bincount(states, stays, problem.n)
+    np.testing.assert_allclose(spent / spent.sum(), law, atol=0.02)
+
+
+def test_fields_are_spread_over_the_states_in_order() -> None:
+    model = two_queues((6, 7))
+    lattice, indexed = (compile_model(model, form=form) for form in ("lattice", "indexed"))
+    for one, other in zip(lattice.program.term_rate, indexed.program.term_rate, strict=True):
+        np.testing.assert_array_equal(lattice.field_values(one), indexed.field_values(other))
+
+
 def test_a_state_that_is_never_left_is_likely() -> None:
     death = mc.Event("death", lambda x: 1.0 * x.jobs, mc.step(jobs=-1))
     problem: Any = compile_model(mc.Model(mc.Lattice({"jobs": 5}), [death]))
@@ -192,6 +208,14 @@ def layouts(draw: Any) -> LatticeLayout:
 
 
 @settings(max_examples=60)
+@given(layouts())
+def test_cells_and_numbers_of_states_are_inverse(layout: LatticeLayout) -> None:
+    numbers = np.arange(layout.n)
+    cells = np.array([layout.cell(int(state)) for state in numbers])
+    np.testing.assert_array_equal(layout.states(cells), numbers)
+    np.testing.assert_array_equal(layout.rank_of_cell()[cells], numbers)
+
+
 @given(layouts(), st.data())
 def test_a_move_reaches_the_right_cell_or_one_outside(layout: LatticeLayout, data: Any) -> None:
     number = layout.rank_of_cell()
