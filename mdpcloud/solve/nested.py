@@ -51,14 +51,15 @@ def start_values(
     goal : Goal
         Of the full box.
     time_limit : float, optional
-        Seconds, per smaller box.
+        Seconds, for all smaller boxes.
     threads : int
     """
     shape = first_box(model)
     if shape is None:
         return None
     try:
-        box = _Box(model, model.space.shape, shape, goal, time_limit, threads)
+        monitor = Monitor(time_limit=time_limit)
+        box = _Box(model, model.space.shape, shape, goal, monitor, threads)
         while box.shape != box.whole:
             box.grow()
     except Exception:  # an event leaves the smaller box, or a function takes the full one only
@@ -74,7 +75,7 @@ class _Box:
     whole: Shape
     shape: Shape
     goal: Goal
-    time_limit: float | None
+    monitor: Monitor
     threads: int
     values: Floats | None = None
     holds: bool = False
@@ -92,7 +93,7 @@ class _Box:
         h = ValueIteration(most=SWEEPS).values(
             problem,
             replace(self.goal, tolerance=tolerance),
-            Monitor(time_limit=self.time_limit),
+            self.monitor,
             problem.pack(self.start().ravel()),
         )
         self.values = problem.unpack(h).reshape(self.shape)

@@ -107,6 +107,13 @@ def test_a_neighbouring_instance_saves_sweeps() -> None:
     assert cold.bounds[0] <= warm.bounds[1]
 
 
+def test_a_time_limit_leaves_values_all_the_same() -> None:
+    start = start_values(two_queues((149, 149)), GOAL, time_limit=1e-9)
+    assert start is not None
+    assert start.shape == (150 * 150,)
+    assert np.isfinite(start).all()
+
+
 def test_an_interrupt_on_a_smaller_box_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
