@@ -144,6 +144,5 @@ def test_bounds_enclose_the_exact_cost_until_the_origin_of_models_with_events(mo
         assert low == -INF or Fraction(low) <= value
         assert high == INF or value <= Fraction(high)
     assert (again.bounds[0] <= found.bounds[1]).all()
-    assert all(
-        high == INF or value <= Fraction(high) for high, value in zip(again.bounds[1], exact)
-    )
+    for high, value in zip(again.bounds[1], exact, strict=True):
+        assert high == INF or value <= Fraction(high)
