@@ -46,24 +46,28 @@ class Instance:
     arrival: float
     rule: str = "shortest"
 
-    def deaths(self) -> list[NDArray[Any]]:
-        """Departure rates of each node by its number of jobs."""
+    def deaths(self) -> NDArray[Any]:
+        """Departure rates of each node by its number of jobs, (d, n)."""
         counts = [np.arange(cap + 1) for cap in self.caps]
-        return [
-            mu * np.minimum(i, m) + self.abandonment * np.maximum(i - m, 0)
-            for i, m, mu in zip(counts, self.servers, self.service, strict=True)
-        ]
+        return np.array(
+            [
+                mu * np.minimum(i, m) + self.abandonment * np.maximum(i - m, 0)
+                for i, m, mu in zip(counts, self.servers, self.service, strict=True)
+            ]
+        )
 
-    def births(self) -> list[NDArray[Any]]:
-        """Arrival rate to each node in every state (a table of the lattice)."""
+    def births(self) -> NDArray[Any]:
+        """Arrival rate to each node in every state, (d, n, ..., n)."""
         mesh = np.ogrid[tuple(slice(0, cap + 1) for cap in self.caps)]
         free = [i < cap for i, cap in zip(mesh, self.caps, strict=True)]
         if self.rule == "split":
             share = np.array(self.servers) * np.array(self.service)
             share = self.arrival * share / share.sum()
-            return [rate * (f & (sum(mesh) >= 0)) for rate, f in zip(share, free, strict=True)]
+            return np.array(
+                [rate * (f & (sum(mesh) >= 0)) for rate, f in zip(share, free, strict=True)]
+            )
         chosen = shortest(mesh, free, self.servers)
-        return [self.arrival * (chosen == k) for k in range(len(self.caps))]
+        return np.array([self.arrival * (chosen == k) for k in range(len(self.caps))])
 
     def problem(self) -> tuple[Any, Any]:
         """Model and rule for mdpcloud."""
@@ -128,14 +132,15 @@ INSTANCES = instances()
 
 def by_hand(instance: Instance, factor: float) -> dict[str, Any]:
     """Successive over-relaxation without a matrix, in one numba kernel per dimension."""
-    from benchmarks.plain_sor import residual, sweeps
+    from benchmarks.plain_sor import outflow, residual, sweeps
 
     deaths, births = instance.deaths(), instance.births()
     law = np.full([cap + 1 for cap in instance.caps], 1.0)
     law /= law.size
+    inverse = 1.0 / outflow(deaths, births)
     start, count, left = time.process_time(), 0, np.inf
     while not left <= TOLERANCE and time.process_time() - start < PATIENCE:
-        sweeps(law, deaths, births, factor, BATCH)
+        sweeps(law, inverse, deaths, births, factor, BATCH)
         count += BATCH
         law /= law.sum()
         left = residual(law, deaths, births)
