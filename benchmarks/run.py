@@ -118,13 +118,13 @@ def solving(tolerance: float, runs: dict[str, Runs]) -> Table:
     goals = ", ".join(f"{times:g} on {size}" for size, times in TIMES.items())
     return Table(
         f"Routing to three nodes, certified to {tolerance:g} of the gain",
-        ["instance", "method", "CPU s", "times faster", "wall s", "peak MB", "iterations", "gain"],
+        ["instance", "method", "CPU s", "faster", "wall s", "peak MB", "iterations", "gain"],
         rows,
         "One thread (also in BLAS), a fresh process per run, medians of runs that take turns. "
         "Plain sweeps are relative value iteration in one hand-written numba kernel; their bounds "
         "are not certified. The time includes compiling the model into arrays, but not compiling "
         "kernels. Goal of mdpcloud: "
-        f"times faster at least {goals}; at most {MEMORY:g} MB on l.",
+        f"faster at least {goals} times; at most {MEMORY:g} MB on l.",
     )
 
 
