@@ -41,7 +41,7 @@ OTHERS_REPEATS = 1  # their methods by hand take minutes
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each case (default 5)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each case (default 3)")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES)
     parser.add_argument("--no-write", action="store_true", help="leave RESULTS.md as it is")
     options = parser.parse_args()
