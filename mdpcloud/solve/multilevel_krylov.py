@@ -122,8 +122,8 @@ class Correction:
             return first
         length = float(dot_weighted(right, image, level.weight)) / norm
         residual = right - length * image
-        size = float(dot_weighted(right, right, level.weight))
-        if dot_weighted(residual, residual, level.weight) <= ENOUGH**2 * size:
+        whole = float(dot_weighted(right, right, level.weight))
+        if dot_weighted(residual, residual, level.weight) <= ENOUGH**2 * whole:
             return length * first
         second = self._precondition(k, residual)
         moved = np.empty(level.n)

@@ -129,7 +129,7 @@ def test_random_sparse_chains_get_the_law_of_state_reduction(seed, n, degree, de
         assert decades > 3.0
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(2, 12),
