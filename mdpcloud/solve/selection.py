@@ -54,7 +54,9 @@ def selected_states(states: Any, problem: Any, owner: str) -> NDArray[np.bool_]:
         given = np.atleast_1d(np.asarray(states))
     if given.dtype == np.bool_ and given.shape == (problem.n,):
         chosen = np.array(given)
-    elif given.ndim == 1 and given.size and given.dtype.kind in "iu":
+    elif given.size == 0:
+        raise InputError(f"{owner}: no state is selected")
+    elif given.ndim == 1 and given.dtype.kind in "iu":
         chosen = _numbered(given, problem, owner)
     else:
         raise InputError(
@@ -72,8 +74,14 @@ def _numbered(numbers: NDArray[Any], problem: Any, owner: str) -> NDArray[np.boo
         raise InputError(
             f"{owner}: {numbers[wrong][0]} is not one of the states 0 to {problem.n - 1}"
         )
+    states, count = np.unique(numbers, return_counts=True)
+    if (count > 1).any():
+        raise InputError(
+            f"{owner}: state {states[count > 1][0]} is named twice; one value for each state must "
+            "be a boolean"
+        )
     chosen = np.zeros(problem.n, np.bool_)
-    chosen[numbers] = True
+    chosen[states] = True
     return chosen
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from mdpcloud.engine.rows import Rows, RowsProblem
 from mdpcloud.engine.structure import closed_classes, moves_graph, path, reachable
 from mdpcloud.errors import InputError
-from mdpcloud.model.calls import call
 from mdpcloud.solve.chains import SingularChainError
 from mdpcloud.solve.fixed import FixedSolver
 from mdpcloud.solve.limits import Monitor
+from mdpcloud.solve.selection import selected_states
 from mdpcloud.solve.total_structure import Bools
 
 __all__ = ["check_reached", "refuse_if_earning", "refuse_improper", "targets_of"]
@@ -29,11 +29,9 @@ def targets_of(problem: Any, table: Rows, targets: Any) -> Bools:
     InputError
         When the targets are no states, or there is none.
     """
-    chosen = _at_rest(table) if targets is None else _selected(problem, targets)
+    chosen = _at_rest(table) if targets is None else selected_states(targets, problem, "targets")
     if chosen.any():
         return chosen
-    if targets is not None:
-        raise InputError("targets selects no state; at least one is needed")
     raise InputError(
         "the process never ends: in every state something moves or costs; say where it ends with "
         "mdpcloud.TotalCost(targets=...)"
@@ -46,29 +44,6 @@ def _at_rest(table: Rows) -> Bools:
     rest: Bools = table.cost_rate == 0.0
     rest[table.state[busy]] = False
     return rest
-
-
-def _selected(problem: Any, targets: Any) -> Bools:
-    n = problem.n
-    if callable(targets):
-        targets = np.broadcast_to(call(targets, problem.state(slice(None)), "targets"), (n,))
-    given = np.asarray(targets)
-    if given.dtype == np.bool_:
-        if given.size != n:
-            raise InputError(f"targets has {given.size} booleans; there are {n} states")
-        return given.ravel().copy()
-    if given.size and given.dtype.kind not in "iu":
-        raise InputError(
-            f"targets is {targets!r}; it must be {n} booleans, state numbers, or a function of x "
-            "that returns booleans"
-        )
-    numbers = given.ravel().astype(np.int64)
-    wrong = numbers[(numbers < 0) | (numbers >= n)]
-    if wrong.size:
-        raise InputError(f"target {wrong[0]} is no state; states are 0 to {n - 1}")
-    chosen = np.zeros(n, np.bool_)
-    chosen[numbers] = True
-    return chosen
 
 
 def check_reached(problem: Any, table: Rows, targets: Bools, states: Bools) -> None:

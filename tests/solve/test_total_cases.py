@@ -286,13 +286,15 @@ def test_a_model_without_hope_is_refused_with_the_trap():
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        ([], "selects no state"),
-        ([5], "target 5 is no state; states are 0 to 1"),
-        ([-1], "target -1 is no state"),
-        ([True, False, True], "3 booleans; there are 2 states"),
-        ([0.5], "must be 2 booleans, state numbers, or a function"),
-        ("goal", "must be 2 booleans, state numbers, or a function"),
-        (lambda x: x < 0, "selects no state"),
+        ([], "targets: no state is selected"),
+        ([5], "targets: 5 is not one of the states 0 to 1"),
+        ([-1], "targets: -1 is not one of the states"),
+        ([True, False, True], "must be state numbers, 2 booleans, or a function"),
+        ([0.5], "must be state numbers, 2 booleans, or a function"),
+        ("goal", "must be state numbers, 2 booleans, or a function"),
+        ([0, 0], "state 0 is named twice; one value for each state must be a boolean"),
+        (lambda x: x < 0, "targets: no state is selected"),
+        (lambda x: 1 * (x == 1), "the function must return booleans, not int64"),
     ],
 )
 def test_targets_that_are_none_are_refused(targets, message):
