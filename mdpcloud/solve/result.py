@@ -116,18 +116,20 @@ def insist(result: Solution | Evaluation, tolerance: float) -> None:
     if result.converged:
         return
     lower, upper = (np.atleast_1d(bound) for bound in result.bounds)
-    state = int(np.argmax(upper - lower))
+    gap = np.subtract(upper, lower, out=np.zeros(lower.shape), where=lower != upper)
+    state = int(np.argmax(gap))
     where = f" in state {state}" if lower.size > 1 else ""
     raise SolveError(
         f"{result.status.value} after {result.iterations} iterations ({result.elapsed:.3g} s): "
-        f"tolerance {tolerance:g} asked, {_reached(lower, upper)}; bounds "
+        f"tolerance {tolerance:g} asked, {_reached(lower, upper, gap)}; bounds "
         f"[{lower[state]:.12g}, {upper[state]:.12g}]{where}",
         result,
     )
 
 
-def _reached(lower: Floats, upper: Floats) -> str:
+def _reached(lower: Floats, upper: Floats, gap: Floats) -> str:
     """The tolerance that the bounds meet."""
-    size = float(np.minimum(np.abs(lower), np.abs(upper)).max())
-    width = float((upper - lower).max())
+    sizes = np.minimum(np.abs(lower), np.abs(upper))
+    size = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    width = float(gap.max())
     return f"about {1.1 * width / size:.1g} reached" if width < size else "none reached"

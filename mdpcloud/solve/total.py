@@ -41,6 +41,8 @@ from mdpcloud.solve.total_structure import Backwards, Bools, hopeful
 
 __all__ = ["evaluate_total", "solve_total"]
 
+SMALLEST = 1e-200  # cost: bounds that are this close are equal
+
 
 def solve_total(
     model: Any, criterion: Any, *, tolerance: float, monitor: Monitor, threads: int = 1
@@ -194,7 +196,8 @@ def _answer(
     known = ~(np.isposinf(lower) & np.isposinf(upper))
     width = float((upper[known] - lower[known]).max(initial=0.0))
     size = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-    if width <= max(tolerance * size, FLOOR * problem.cost_scale / problem.rate_bound):
+    floor = max(FLOOR * problem.cost_scale / problem.rate_bound, SMALLEST)
+    if width <= max(tolerance * size, floor):
         status = Status.CONVERGED
     _, (lower, upper), values = signed(model, np.zeros(0), (lower, upper), values)
     return (lower + 0.0, upper + 0.0), values + 0.0, status  # no -0
