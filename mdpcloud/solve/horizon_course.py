@@ -110,7 +110,8 @@ class Course:
 
     def _step(self) -> None:
         """One interval, or a shorter step for the next attempt."""
-        point, end = self.point, self.point.left - self.duration
+        point = self.point
+        end = min(point.left - self.duration, math.nextafter(point.left, 0.0))
         if end < 0.1 * self.duration:
             end = 0.0
         duration = point.left - end
