@@ -196,8 +196,22 @@ class RowsProblem:
         )
 
     def under(self, choice: Choice) -> RowsProblem:
-        """Build the uncontrolled problem in which every term takes the chosen action."""
-        return self._uncontrolled(self.table.select(self.chosen(choice)))
+        """Build the uncontrolled problem in which every term takes the chosen action.
+
+        The last one is kept: a solver certifies a policy, and its caller asks for it again.
+        """
+        kept = self._kept
+        if kept and np.array_equal(kept[0][0], choice):
+            return kept[0][1]
+        kept.clear()
+        fixed = self._uncontrolled(self.table.select(self.chosen(choice)))
+        kept[:] = [(choice.copy(), fixed)]
+        return fixed
+
+    @cached_property
+    def _kept(self) -> list[tuple[Choice, RowsProblem]]:
+        """The choice that was fixed last and its problem, if any."""
+        return []
 
     def mixed(self, mixture: Mixture) -> RowsProblem:
         """Build the uncontrolled problem of a randomised choice.

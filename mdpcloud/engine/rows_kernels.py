@@ -25,7 +25,7 @@ Targets = NDArray[np.uint32]
 
 ONE = np.uint64(1)
 HELD = 30  # sweeps under one policy at most
-CLOSED = 0.2  # bracket at which they end, as part of the one they began with
+CLOSED = 0.05  # bracket at which they end, as part of the one they began with
 
 
 @kernel(fastmath=True)
@@ -132,8 +132,8 @@ def sweeps(
 
     With held > 0 up to so many sweeps after each one keep its policy (modified policy iteration,
     Puterman and Shin 1978): they read one row per group. They end when the bracket under that
-    policy is a fifth of the policy's own sweep; the last sweep is a full one, and low and high are
-    those of the last full one. Where the bracket did not shrink, fewer are held.
+    policy is a twentieth of that of its full sweep; the last sweep is a full one, and low and high
+    are those of the last full one. Where the bracket did not shrink, fewer are held.
     """
     done, low, high, best = 0, 0.0, 0.0, np.inf
     while done < count:

@@ -129,3 +129,14 @@ def test_products_that_underflow_widen_the_bounds_and_exact_zeros_do_not():
     lower, upper = problem.enclose(np.array([1.0, 1.0]))
     assert (lower == 0).all()
     assert (upper == 0).all()
+
+
+def test_a_policy_that_is_asked_for_twice_is_fixed_once_and_a_changed_one_again():
+    problem = random_problem(3)
+    choice = problem.greedy(np.zeros(problem.n), 0.0)
+    fixed = problem.under(choice)
+    assert problem.under(choice.copy()) is fixed
+    choice[0, 0] = (choice[0, 0] + 1) % 3
+    other = problem.under(choice)
+    assert other is not fixed
+    assert other.rows().action[0] == choice[0, 0]
