@@ -29,7 +29,7 @@ from mdpcloud.engine.rows import Matrix, Rows, RowsProblem
 from mdpcloud.engine.structure import EndComponents, end_components, moves_graph, towards
 from mdpcloud.solve.leaving import Stopping
 
-__all__ = ["ComponentSolver", "Multichain", "multichain"]
+__all__ = ["ComponentSolver", "Multichain", "multichain", "outer_choice"]
 
 ComponentSolver: TypeAlias = Callable[[RowsProblem], tuple[float, float, Floats, Choice]]
 """Solves a problem whose states all communicate.
@@ -95,10 +95,11 @@ def multichain(problem: Problem, solve_component: ComponentSolver) -> Multichain
     stopping = Stopping.build(table, parts)
     lower = stopping.lower_bound(inside.lower)
     upper, rows = stopping.upper_bound(inside.upper)
-    exits = rows[(rows >= 0) & (parts.label[table.state[rows]] >= 0)]
+    chosen = rows[rows >= 0]
+    exits = chosen[parts.label[table.state[chosen]] >= 0]
     stays = np.ones(parts.count, np.bool_)
     stays[parts.label[table.state[exits]]] = False
-    choice = _outer_choice(problem, table, parts, rows[rows >= 0], exits)
+    choice = outer_choice(problem, table, parts, chosen, exits)
     settled = np.flatnonzero((parts.label >= 0) & stays[parts.label])
     choice[:, settled] = inside.choice[:, settled]
     number = stopping.number
@@ -143,7 +144,7 @@ def _component(problem: Problem, table: Rows, states: Longs, parts: EndComponent
     )
 
 
-def _outer_choice(
+def outer_choice(
     problem: Problem, table: Rows, parts: EndComponents, chosen: Longs, exits: Longs
 ) -> Choice:
     """Return the chosen rows, and in components that are left moves towards the exit."""

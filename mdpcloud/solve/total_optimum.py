@@ -13,7 +13,7 @@ from mdpcloud.engine.rows import Rows, RowsProblem
 from mdpcloud.engine.structure import EndComponents
 from mdpcloud.errors import SolveError
 from mdpcloud.solve.limits import Monitor, Status, Stopped
-from mdpcloud.solve.multichain import _outer_choice
+from mdpcloud.solve.multichain import outer_choice
 from mdpcloud.solve.total_border import check_reached
 from mdpcloud.solve.total_bounds import (
     above_policy,
@@ -177,4 +177,4 @@ def _choice(problem: Any, table: Rows, free: EndComponents | None, chosen: Longs
         return RowsProblem(table, problem.terms).choice_of(rows)
     exits = chosen[free.label[table.state[chosen]] >= 0]
     outside = rows[free.label[table.state[rows]] < 0]
-    return _outer_choice(problem, table, free, np.append(outside, exits), exits)
+    return outer_choice(problem, table, free, np.append(outside, exits), exits)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mdpcloud as mc
 from mdpcloud.engine.problem import TermInfo
 from mdpcloud.engine.rows import Rows, RowsProblem
 from mdpcloud.engine.tabular import tabular_problem
@@ -191,3 +192,10 @@ def test_a_hundred_thousand_absorbing_states_take_seconds():
     assert found.components.count == n
     assert found.upper[1] == pytest.approx(0.5)
     assert (found.upper - found.lower <= 1e-9 + 1e-9 * found.upper).all()
+
+
+def test_a_model_in_which_nothing_happens_costs_what_its_states_cost():
+    idle = mc.Event("service", 0.0, mc.step(jobs=-1))
+    model = mc.Model(mc.Lattice({"jobs": 3}), [idle], cost_rate=lambda x: 1.0 * x.jobs)
+    for result in (mc.solve(model), mc.evaluate(model, {})):
+        assert result.gains.tolist() == [0.0, 1.0, 2.0, 3.0]
