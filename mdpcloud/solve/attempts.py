@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.boxes import Caps, Found, Work, near_growing_edges, with_rule
 from mdpcloud.solve.limits import Goal, Status
@@ -113,6 +114,7 @@ class Bracket:
         self.below = below
         now = _between(below, above, caps, boxes)
         found = now if before is None else _tighter(before, now)
+        _refuse_crossed(found)
         if found.caps == caps:
             self.scale = problem.cost_scale
         if found.bounds[1] - found.bounds[0] <= self._wanted(found):
@@ -149,6 +151,16 @@ def _between(below: Found, above: Found, caps: Caps, boxes: int) -> Truncation:
         policy=above.policy,
         boxes=boxes,
     )
+
+
+def _refuse_crossed(found: Truncation) -> None:
+    """Raise `InputError` where the certified bounds refute the theorem behind the two models."""
+    lower, upper = found.bounds
+    if lower > upper:
+        raise InputError(
+            f"the lower model costs at least {lower:.12g} and the upper one at most {upper:.12g} "
+            f"(caps {found.caps}), so that they do not enclose one optimum; are they exchanged?"
+        )
 
 
 def _tighter(before: Truncation, now: Truncation) -> Truncation:
@@ -214,6 +226,8 @@ class Estimate:
 
     def _boundary(self, model: Any, problem: Any, found: Found) -> float:
         """Long-run fraction of time near the edges that grow."""
+        if not hasattr(problem, "columns"):
+            raise InputError("a tabular model has no edges: build a mdpcloud.Model on a box")
         columns = list(problem.columns)
         near = near_growing_edges(self.columns, columns)
         self.columns = columns

@@ -220,7 +220,7 @@ def growth_of(grow: Growth) -> Callable[[Caps], Caps]:
 
 def checked_start(start: Sequence[int]) -> Caps:
     """Caps of a first box; an `InputError` where they are none."""
-    caps = tuple(start)
+    caps = tuple(start) if isinstance(start, Sequence | np.ndarray) else ()
     if not caps or not all(isinstance(cap, (int, np.integer)) and cap >= 0 for cap in caps):
         raise InputError(f"start is {start!r}; it must hold the caps of the first box, integers")
     return tuple(int(cap) for cap in caps)

@@ -376,3 +376,22 @@ def test_every_solve_gets_a_share_of_a_time_limit_that_is_past() -> None:
     assert Budget(None).left is None
     assert Budget(10.0, started=-1e9).left == pytest.approx(1.0)
     assert Budget(10.0).left == pytest.approx(10.0, abs=0.5)
+
+
+def test_models_that_refute_their_theorem_are_refused():
+    """As when the two are exchanged."""
+    with pytest.raises(mc.InputError, match="do not enclose one optimum; are they exchanged"):
+        mc.bracketed(
+            lambda caps: single(3 * caps[0], 0.5), lambda caps: single(caps[0] // 2, 0.5), [4]
+        )
+
+
+@pytest.mark.parametrize("start", [10, None, "ten", []])
+def test_a_start_without_caps_is_refused(start):
+    with pytest.raises(mc.InputError, match="it must hold the caps of the first box"):
+        mc.estimated(lambda caps: single(caps[0], 0.5), start)
+
+
+def test_a_tabular_model_has_no_edges():
+    with pytest.raises(mc.InputError, match="a tabular model has no edges"):
+        mc.estimated(lambda caps: mc.tabular([[[0, 1], [1, 0]]], costs=[1, 0]), [3])
