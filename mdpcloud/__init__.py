@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mdpcloud.engine.rules import policy
     from mdpcloud.model.chain import markov_chain
     from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, step
+    from mdpcloud.model.limit import Limit
     from mdpcloud.model.model import Model
     from mdpcloud.model.policy import Policy
     from mdpcloud.model.space import Lattice, Reachable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         AverageCost,
         Discounted,
         FiniteHorizon,
+        InfeasibleError,
         TotalCost,
         bracketed,
         estimated,
@@ -54,7 +56,9 @@ _HOME = {
     "Event": "model.event",
     "FiniteHorizon": "solve",
     "Flow": "model.event",
+    "InfeasibleError": "solve",
     "Lattice": "model.space",
+    "Limit": "model.limit",
     "Mode": "model.event",
     "Model": "model.model",
     "Move": "model.event",
@@ -91,8 +95,10 @@ __all__ = [
     "Event",
     "FiniteHorizon",
     "Flow",
+    "InfeasibleError",
     "InputError",
     "Lattice",
+    "Limit",
     "MdpcloudError",
     "Mode",
     "Model",

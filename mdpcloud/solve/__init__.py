@@ -6,7 +6,7 @@ from mdpcloud.solve.constrained import ConstrainedSolution
 from mdpcloud.solve.constrained_report import InfeasibleError
 from mdpcloud.solve.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.evaluate import evaluate, improve
-from mdpcloud.solve.first_passage import FirstPassage, first_passage
+from mdpcloud.solve.first_passage import FirstPassage, PassageLaw, first_passage
 from mdpcloud.solve.limits import Status
 from mdpcloud.solve.optimise import solve
 from mdpcloud.solve.result import Evaluation, Solution
@@ -24,6 +24,7 @@ __all__ = [
     "FiniteHorizon",
     "FirstPassage",
     "InfeasibleError",
+    "PassageLaw",
     "RecurrentClass",
     "Sensitivity",
     "Solution",
