@@ -175,8 +175,8 @@ class Hierarchy:
         level = self.levels[k]
         settle_forward(*level.rows, z)
         if regroup:
-            level.group(z)
             del self.levels[k + 1 :]
+            level.group(z)
         if level.groups is None:
             level.finish(z)
             return 0.0

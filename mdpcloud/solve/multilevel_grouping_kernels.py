@@ -63,7 +63,7 @@ def match_groups(
     following = np.full(n, -1, np.int32)
     out = flow.copy()
     mass = flow.copy()
-    bond = np.zeros(n)
+    bond = np.zeros(n, np.float32)
     strength = np.zeros(n)
     near = np.empty(n, np.int32)
     count = n

@@ -45,8 +45,8 @@ SPREAD = 2
 NEGLIGIBLE = 0.1
 """Part of the tolerance that the flow outside the focus makes up."""
 
-WORTHWHILE = 0.7
-"""Largest part of the states that a focus may have."""
+WORTHWHILE = 0.45
+"""Largest part of the states that a focus may have: it needs less memory than all of them."""
 
 FOCUSES = 6
 """Most rounds with a focus."""
