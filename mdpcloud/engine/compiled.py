@@ -325,7 +325,7 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
     grid = layout.grid
     masks = choose_terms(terms, layout.leaves, grid)
     builder = ProgramBuilder(layout)
-    costs = layout.merge([evaluate_field(c, grid, "cost rate") for c in model.cost_rate])
+    costs = _cost_fields(layout, [evaluate_field(c, grid, "cost rate") for c in model.cost_rate])
     for cost in costs:
         builder.add_cost(cost)
     for term in terms:
@@ -347,6 +347,13 @@ def _assemble(model: Model, terms: list[Term], layout: Any, threads: int) -> Com
         cost_scale=cost_scale(costs, terms, masks, grid),
         threads=threads,
     )
+
+
+def _cost_fields(layout: Any, parts: list[Array]) -> list[Array]:
+    """Fields whose sum is the cost rate; costs of both signs are left apart, as sums may cancel."""
+    if all((p >= 0).all() for p in parts) or all((p <= 0).all() for p in parts):
+        return list(layout.merge(parts))
+    return parts
 
 
 def _is_decision(term: Term, masks: list[Array], grid: Grid) -> bool:

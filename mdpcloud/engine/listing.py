@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,12 +35,9 @@ def list_rows(problem: CompiledProblem) -> Rows:
     state, term, action, rate, cost = (np.concatenate([p[i] for p in parts]) for i in range(5))
     order = np.lexsort((action, term, state))
     stacked = sparse.vstack([p[5] for p in parts], format="csr")[order]
-    total = np.zeros(problem.n)
-    for f in program.cost:
-        total += problem.field_values(f)
     return Rows(
         n=problem.n,
-        cost_rate=total,
+        cost_rate=_cost_rate([problem.field_values(f) for f in program.cost], problem.n),
         state=state[order].astype(np.int32),
         term=term[order].astype(np.int32),
         action=action[order].astype(np.int32),
@@ -48,6 +46,13 @@ def list_rows(problem: CompiledProblem) -> Rows:
         transitions=stacked,
         roundings=len(program.cost) + 3,
     )
+
+
+def _cost_rate(fields: list[Array], n: int) -> Array:
+    """Sum of the fields (n,), with an error relative to it: parts of both signs may cancel."""
+    if len(fields) > 1 and any((field < 0).any() for field in fields):
+        return np.fromiter(map(math.fsum, zip(*fields, strict=True)), np.float64, n)
+    return np.asarray(sum(fields, np.zeros(n)))
 
 
 def open_actions(problem: CompiledProblem, a: int) -> Array:

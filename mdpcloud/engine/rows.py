@@ -216,7 +216,8 @@ class RowsProblem:
     def mixed(self, mixture: Mixture) -> RowsProblem:
         """Build the uncontrolled problem of a randomised choice.
 
-        The rows of a state and term become one, with the probabilities as weights.
+        The rows of a state and term become one, with the probabilities as weights; where costs of
+        both signs meet, those below 0 get a row of their own, so that no sum cancels.
         """
         table = self.table
         matrix = self._mixing(mixture)
@@ -224,14 +225,17 @@ class RowsProblem:
         mean = replace(
             rows,
             action=np.zeros_like(rows.action),
-            cost=cast(Floats, matrix @ table.cost),
+            cost=cast(Floats, matrix @ np.maximum(table.cost, 0.0)),
             transitions=_without_zeros(matrix @ table.transitions),
             roundings=table.roundings + 2 + max((len(t.actions) for t in self.terms), default=0),
         )
-        return self._uncontrolled(mean)
+        credit = cast(Floats, matrix @ np.minimum(table.cost, 0.0))
+        return self._uncontrolled(_with_credit(mean, credit, len(self.terms)))
 
     def _uncontrolled(self, rows: Rows) -> RowsProblem:
         terms = tuple(replace(term, decision=False) for term in self.terms)
+        if rows.term.max(initial=-1) >= len(terms):
+            terms += tuple(replace(term, name=f"credit of {term.name}") for term in terms)
         return replace(self, table=rows, terms=terms)
 
     def _mixing(self, mixture: Mixture) -> Matrix:
@@ -333,6 +337,28 @@ class RowsProblem:
     def label(self, state: int) -> str:
         """Return the name of a state."""
         return self.labels(state) if self.labels is not None else str(state)
+
+
+def _with_credit(rows: Rows, credit: Floats, terms: int) -> Rows:
+    """Add costs below 0 (L,), in rows of terms further on where the rows' own are above 0."""
+    both = np.flatnonzero((rows.cost > 0.0) & (credit < 0.0))
+    if not both.size:
+        return replace(rows, cost=rows.cost + credit)
+    alone = np.where(rows.cost > 0.0, 0.0, credit)
+    blank = sparse.csr_array((both.size, rows.n))
+    parts = (
+        (rows.state, rows.state[both]),
+        (rows.term, rows.term[both] + np.int32(terms)),
+        (rows.action, rows.action[both]),
+        (rows.rate, rows.rate[both]),
+        (rows.cost + alone, credit[both]),
+    )
+    state, term, action, rate, cost = (np.concatenate(part) for part in parts)
+    stacked = sparse.vstack([rows.transitions, blank], format="csr")
+    whole = replace(
+        rows, state=state, term=term, action=action, rate=rate, cost=cost, transitions=stacked
+    )
+    return whole.select(np.lexsort((term, state)))
 
 
 def _without_zeros(matrix: Matrix) -> Matrix:

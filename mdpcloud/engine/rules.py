@@ -15,6 +15,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.calls import call, unknown_axis
 from mdpcloud.model.matrices import as_floats
 from mdpcloud.model.policy import Policy
+from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.plugins import did_you_mean
 
 __all__ = ["action_numbers", "policy", "policy_for"]
@@ -70,6 +71,11 @@ def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
         As `policy`, and when a `Policy` was made for a model with other states or actions.
     """
     decisions = {term.name: (e, term) for e, term in enumerate(problem.terms) if term.decision}
+    if isinstance(rules, TimedPolicy):
+        raise InputError(
+            "the policy changes with time, which needs a finite horizon: evaluate(model, policy, "
+            "mdpcloud.FiniteHorizon(...)); its part at a time is policy.at(time)"
+        )
     if isinstance(rules, Policy):
         rules.check(problem)
         rules = {name: _as_rule(array) for name, array in rules.actions.items()}

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mdpcloud as mc
+from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import TermInfo, choice_dtype
 from mdpcloud.engine.rounding import UNIT_ROUNDOFF, gamma
 from mdpcloud.engine.rows import Rows, RowsProblem
@@ -228,3 +230,27 @@ def test_gamma_bounds_a_product_of_roundings():
     assert (1 - Fraction(UNIT_ROUNDOFF)) ** -5 - 1 <= Fraction(gamma(5))
     with pytest.raises(ValueError, match="roundings"):
         gamma(2**26)
+
+
+def test_costs_that_cancel_in_a_randomised_choice_are_enclosed():
+    """Half the time 1e8 + 1/3 is paid, half the time 1e8 is earned."""
+    model = mc.tabular([[[1.0]], [[1.0]]], costs=[[1e8 + 1 / 3, -1e8]])
+    problem = compile_model(model)
+    fixed = problem.mixed([np.array([[0.5], [0.5]])])
+    low, high = fixed.certify(np.zeros(1))
+    exact = (Fraction(1e8 + 1 / 3) - Fraction(1e8)) / 2
+    assert low <= exact <= high
+    assert high - low < 1e-6
+
+
+def test_costs_of_both_signs_that_cancel_are_listed_exactly():
+    space = mc.Lattice({"i": 1})
+    parts = [
+        lambda x: np.where(x.i == 1, 1 / 3, 0.0),
+        lambda x: 1e8 * (x.i >= 0),
+        lambda x: -1e8 * (x.i >= 0),
+    ]
+    model = mc.Model(space, mc.Event("down", lambda x: 1.0 * x.i, mc.step(i=-1)), cost_rate=parts)
+    lower, upper = mc.solve(model, mc.TotalCost(lambda x: x.i == 0)).bounds
+    assert lower[1] <= 1 / 3 <= upper[1]
+    assert upper[1] - lower[1] < 1e-12
