@@ -63,8 +63,14 @@ class Extrapolation:
         self.steps += 1
 
     def _weights(self, right: Floats) -> Floats:
-        """Solve the normal equations, scaled."""
+        """Solve the normal equations, scaled; no step where rounding leaves nothing of them."""
         matrix = self.products[: right.size, : right.size]
-        scale = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-        scaled = matrix / scale / scale[:, None] + RIDGE * np.eye(right.size)
-        return np.asarray(np.linalg.solve(scaled, right / scale) / scale)
+        size = np.diag(matrix)
+        with np.errstate(all="ignore"):
+            scale = np.where(size > 0.0, np.sqrt(size), np.inf)
+            scaled = matrix / scale / scale[:, None] + RIDGE * np.eye(right.size)
+            try:
+                found = np.linalg.solve(scaled, right / scale) / scale
+            except np.linalg.LinAlgError:
+                found = np.full(right.size, np.nan)
+        return found if np.isfinite(found).all() else np.zeros(right.size)
