@@ -25,7 +25,7 @@ from mdpcloud.solve.criteria import (
     discount_rate,
 )
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
-from mdpcloud.solve.limits import Monitor, Progress, Status
+from mdpcloud.solve.limits import Monitor, Progress, Status, check_tolerance
 from mdpcloud.solve.result import Evaluation, Solution, insist
 from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 
@@ -76,6 +76,7 @@ def evaluate(
         When the tolerance was not met.
     """
     monitor = Monitor(None, time_limit, signed_progress(model, progress))
+    check_tolerance(tolerance)
     entry = _special(criterion)
     evaluation = (entry or _evaluate)(
         model, policy, criterion, tolerance=tolerance, monitor=monitor, threads=threads

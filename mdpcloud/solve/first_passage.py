@@ -28,12 +28,12 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.chain import MarkovChain
 from mdpcloud.model.model import Model
 from mdpcloud.model.tabular import TabularModel
+from mdpcloud.solve.limits import check_tolerance
 from mdpcloud.solve.passage_systems import Enclosed, PassageSystem
 from mdpcloud.solve.selection import selected_states
 from mdpcloud.solve.stationary import chain_of
 from mdpcloud.solve.transient import (
     check_times,
-    check_tolerance,
     insist_on,
     start_law,
     transient,

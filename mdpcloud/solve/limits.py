@@ -6,12 +6,12 @@ import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import TypeAlias
+from numbers import Integral, Real
+from typing import Any, TypeAlias
 
 from mdpcloud.errors import InputError
 
-__all__ = ["Goal", "Monitor", "Progress", "Status", "Stopped"]
+__all__ = ["Goal", "Monitor", "Progress", "Status", "Stopped", "check_tolerance"]
 
 Progress: TypeAlias = Callable[[int, float, float], None]
 """Called with (iterations, lower, upper) now and then; the bounds are not yet certified."""
@@ -38,6 +38,12 @@ class Stopped(Exception):
         self.status = status
 
 
+def check_tolerance(tolerance: Any) -> None:
+    """Raise `InputError` unless a tolerance is a number between 0 and 1."""
+    if not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
+        raise InputError(f"tolerance is {tolerance!r}; it must be in (0, 1)")
+
+
 @dataclass(frozen=True)
 class Goal:
     """How narrow the bounds of the right-hand side have to be.
@@ -51,8 +57,7 @@ class Goal:
     discount: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tolerance, Real) or not 0 < self.tolerance < 1:
-            raise InputError(f"tolerance is {self.tolerance!r}; it must be in (0, 1)")
+        check_tolerance(self.tolerance)
 
     def width(self, low: float, high: float, largest: float = 0.0) -> float:
         """The width to reach, given bounds so far; ``largest`` is max |V| under discounting."""
@@ -84,10 +89,13 @@ class Monitor:
     started: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        if self.max_iterations is not None and self.max_iterations < 1:
-            raise InputError(f"max_iterations is {self.max_iterations}; it must be >= 1 or None")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"time_limit is {self.time_limit} s; it must be > 0 or None")
+        most, seconds = self.max_iterations, self.time_limit
+        if most is not None and not (isinstance(most, Integral) and most >= 1):
+            raise InputError(f"max_iterations is {most!r}; it must be an integer >= 1 or None")
+        if seconds is not None and not (isinstance(seconds, Real) and seconds > 0):
+            raise InputError(f"time_limit is {seconds!r} s; it must be > 0 or None")
+        if self.progress is not None and not callable(self.progress):
+            raise InputError(f"progress is {self.progress!r}; it must be a function or None")
 
     @property
     def elapsed(self) -> float:

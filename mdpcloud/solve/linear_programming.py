@@ -51,6 +51,8 @@ class LinearProgramming:
         InputError
             When there are more than `mdpcloud.solve.occupation.MOST_ROWS` rows.
         """
+        if not problem.rows().state.size:  # nothing to decide and nothing that moves
+            return self.polish.run(problem, goal, monitor, start)
         program = OccupationProgram(problem.rows(), goal.discount)
         try:
             h = problem.pack(_values(problem, program, goal, monitor))

@@ -32,7 +32,7 @@ from mdpcloud.solve.criteria import (
     TotalCost,
     discount_rate,
 )
-from mdpcloud.solve.limits import Goal, Monitor, Progress, Status
+from mdpcloud.solve.limits import Goal, Monitor, Progress, Status, check_tolerance
 from mdpcloud.solve.linear_programming import LinearProgramming
 from mdpcloud.solve.nested import start_values
 from mdpcloud.solve.outcome import Outcome
@@ -131,6 +131,7 @@ def solve(
     special = _special(criterion, constraints, solver, start)
     if special is not None:
         tolerance = special.tolerance if tolerance is None else tolerance
+        check_tolerance(tolerance)
         solution = special.solve(model, tolerance=tolerance, monitor=monitor, threads=threads)
     else:
         tolerance = TOLERANCE if tolerance is None else tolerance
@@ -159,6 +160,7 @@ def _iterated(
         if start is None and solver is None and not discount:
             start = start_values(model, goal, monitor.time_limit, threads)
         h = problem.pack(_start_values(start, problem, model))
+        start = None  # its memory serves the solver
     except KeyboardInterrupt:
         h = problem.pack(np.zeros(problem.n))
         solvers = [(_Interrupted(), "interrupted before the first sweep")]
@@ -211,6 +213,7 @@ def _first_success(
     for solver, reason in solvers:
         chosen = solver.name, reason
         outcome = _run(solver, problem, goal, monitor, h)
+        h = outcome.h
         stuck = outcome.status in (Status.STALLED, Status.PRECISION) and not outcome.handed_over
         if stuck and not goal.discount:
             several = solve_components(model, problem, goal.tolerance, monitor)
@@ -218,7 +221,6 @@ def _first_success(
                 return several
         if outcome.status not in (Status.STALLED, Status.MEMORY):
             break
-        h = outcome.h
     if outcome.status is not Status.CONVERGED and not goal.discount:
         outcome = replace(outcome, certificate=_at_least_trivial(problem, outcome.certificate))
     return _assemble(model, problem, criterion, outcome, chosen, monitor, goal.discount)
@@ -249,9 +251,12 @@ class _Interrupted:
         return Outcome(start, certify(problem, start, goal.discount), Status.INTERRUPTED)
 
 
-def _named(solver: str | Solver) -> Solver:
+def _named(solver: Any) -> Solver:
+    if hasattr(solver, "run"):
+        own: Solver = solver
+        return own
     if not isinstance(solver, str):
-        return solver
+        raise InputError(f"solver is {solver!r}; it must be a name or have a method run")
     if solver not in SOLVERS:
         hint = did_you_mean(solver, SOLVERS) or f"; there are {list(SOLVERS)}"
         raise InputError(f"solver {solver!r} is unknown{hint}")
@@ -265,7 +270,10 @@ def _start_values(start: Any, problem: Any, model: Any) -> Floats:
         start = costs_of(model, start.values, start.criterion)
     if isinstance(start, Policy):
         raise InputError("start takes values, not a policy; give evaluate(model, policy)")
-    values = np.asarray(start, dtype=np.float64)
+    try:
+        values = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"start is {start!r}; it must hold one number per state") from None
     if values.shape != (problem.n,):
         raise InputError(f"start has shape {values.shape}; it must have one value per state")
     if not np.isfinite(values).all():
@@ -291,9 +299,10 @@ def _assemble(
     if discount:
         values = 0.5 * (np.asarray(lower) + np.asarray(upper))
     else:
-        values = h - h[likely_state(problem.under(certificate.choice))]
-    gain = 0.5 * (certificate.low + certificate.high)
-    gains = np.full(0 if discount else h.size, gain)
+        values = h
+        values -= h[likely_state(problem.under(certificate.choice))]
+    gain = np.float64(0.5 * (certificate.low + certificate.high))
+    gains = np.broadcast_to(gain, (0 if discount else h.size,))
     gains, bounds, values = signed(model, gains, (lower, upper), values)
     return Solution(
         gains=gains,

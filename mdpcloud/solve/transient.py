@@ -19,6 +19,7 @@ from mdpcloud.engine.structure import reachable
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.chain import MarkovChain
 from mdpcloud.model.matrices import as_floats
+from mdpcloud.solve.limits import check_tolerance
 from mdpcloud.solve.stationary import _initial_law
 from mdpcloud.solve.transient_chain import costed_chain
 from mdpcloud.solve.transient_method import method_sums
@@ -28,7 +29,6 @@ from mdpcloud.solve.transient_steps import Steps
 __all__ = [
     "Transient",
     "check_times",
-    "check_tolerance",
     "insist_on",
     "start_law",
     "transient",
@@ -180,12 +180,6 @@ def _refuse(times: Floats, wrong: NDArray[np.bool_], allowed: str) -> None:
     if wrong.any():
         k = int(np.argmax(wrong))
         raise InputError(f"times[{k}] is {times[k]:g}; times must be {allowed}")
-
-
-def check_tolerance(tolerance: float) -> None:
-    """Refuse a tolerance that is not between 0 and 1."""
-    if not 0.0 < tolerance < 1.0:
-        raise InputError(f"tolerance is {tolerance!r}; it must be in (0, 1)")
 
 
 def insist_on(tolerance: float, times: Floats, error: Floats, partial: object) -> None:

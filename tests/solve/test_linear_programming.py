@@ -259,3 +259,9 @@ def test_rows_of_states_never_visited_come_first() -> None:
     rows = problem.rows()
     chosen = likeliest_rows(rows, occupation_of(problem))
     assert rows.action[chosen][rows.state[chosen] == 0].tolist() == [0]
+
+
+def test_a_model_in_which_nothing_happens_has_no_program():
+    idle = mc.Event("service", 0.0, mc.step(jobs=-1))
+    model = mc.Model(mc.Lattice({"jobs": 0}), [idle], cost_rate=1.0)
+    assert mc.solve(model, solver="linear_programming").gain == 1.0

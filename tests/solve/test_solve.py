@@ -291,7 +291,12 @@ def test_values_of_rewards_start_the_next_solve_too():
         ({"tolerance": -1e-8}, "tolerance is -1e-08"),
         ({"tolerance": float("nan")}, "tolerance is nan"),
         ({"tolerance": "1e-8"}, "tolerance is '1e-8'"),
-        ({"max_iterations": 0}, "max_iterations is 0; it must be >= 1 or None"),
+        ({"max_iterations": 0}, "max_iterations is 0; it must be an integer >= 1 or None"),
+        ({"max_iterations": 2.5}, "max_iterations is 2.5; it must be an integer"),
+        ({"solver": 3}, "solver is 3; it must be a name or have a method run"),
+        ({"progress": 3}, "progress is 3; it must be a function or None"),
+        ({"time_limit": "1"}, "time_limit is '1' s; it must be > 0 or None"),
+        ({"start": "a"}, "start is 'a'; it must hold one number per state"),
         ({"time_limit": 0.0}, "time_limit is 0.0 s; it must be > 0 or None"),
         ({"time_limit": float("nan")}, "time_limit is nan s"),
         ({"start": [1.0, 2.0]}, "start has shape (2,); it must have one value per state"),
@@ -301,6 +306,31 @@ def test_values_of_rewards_start_the_next_solve_too():
 def test_arguments_out_of_range_are_refused(arguments, said):
     with refused(said):
         mc.solve(admission(), **arguments)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1.0, -1.0, float("nan"), "1e-8"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda **given: mc.solve(admission(), mc.TotalCost([0]), **given),
+        lambda **given: mc.solve(admission(), mc.FiniteHorizon(1.0), **given),
+        lambda **given: mc.solve(admission(), constraints={}, **given),
+        lambda **given: mc.evaluate(admission(), "lost", **given),
+        lambda **given: mc.evaluate(admission(), "lost", mc.TotalCost([0]), **given),
+        lambda **given: mc.transient([[-1, 1], [1, -1]], 0, [1.0], **given),
+        lambda **given: mc.first_passage([[-1, 1], [1, -1]], [0], **given),
+    ],
+)
+def test_a_tolerance_is_a_number_between_0_and_1_everywhere(ask, tolerance):
+    with refused(f"tolerance is {tolerance!r}; it must be in (0, 1)"):
+        ask(tolerance=tolerance)
+
+
+def test_a_policy_that_changes_with_time_needs_a_horizon():
+    policy = mc.solve(admission(), mc.FiniteHorizon(1.0)).policy
+    for ask in (mc.evaluate, mc.stationary, mc.improve):
+        with refused("the policy changes with time, which needs a finite horizon"):
+            ask(admission(), policy)
 
 
 def test_a_policy_is_no_start():
