@@ -22,6 +22,8 @@ from mdpcloud.engine.vector_kernels import FAR
 
 UNIT_ROUNDOFF = 2.0**-53
 NONE = -1
+LOOSE = 1e-9  # of the sum of absolute values: more than the rounding of any value
+DEAR = 1e3  # times the best action's size: from here on it is worth asking who may be best
 SEED = np.uint64(88172645463325252)  # any but 0
 
 
@@ -68,16 +70,38 @@ def _right_side(h, p, targets, choice, b, i, discount):
         if len(choice) > 0 and last - first > 1:
             first += choice[p.term_choice[e], p.base[b] + i]
             last = first + 1
-        best = FAR
-        best_size = 0.0
-        for a in range(first, last):
-            value, value_size = _value_and_size(h, p, targets, a, b, i)
-            best = min(best, value)
-            if value < 1e200:
-                best_size = max(best_size, value_size)
+        best, largest = _best_and_size(h, p, targets, first, last, b, i)
         total += rate * best
-        size += rate * best_size
+        size += rate * largest
     return total, size
+
+
+@kernel()
+def _best_and_size(h, p, targets, first, last, b, i):
+    """Least value of some actions, and the largest size of those that may have it.
+
+    Action a may have it if value_a - error_a <= value_b + error_b for every b; `LOOSE` times a size
+    is more than any error.
+    """
+    best = FAR
+    own = 0.0
+    largest = 0.0
+    reach = FAR
+    for a in range(first, last):
+        value, size = _value_and_size(h, p, targets, a, b, i)
+        if value < best:
+            best = value
+            own = size
+        if value < 1e200:
+            largest = max(largest, size)
+            reach = min(reach, value + LOOSE * size)
+    if largest > DEAR * own:
+        largest = own
+        for a in range(first, last):
+            value, size = _value_and_size(h, p, targets, a, b, i)
+            if value - LOOSE * size <= reach:
+                largest = max(largest, size)
+    return best, largest
 
 
 @kernel()
@@ -118,7 +142,7 @@ def certify(h, p, targets, choice, discount):
     A state's value is a sum of at most ``p.depth`` rounded additions and products of the model's
     float64 numbers, each difference h(y) - h(x) rounded once, so its error is at most gamma_depth
     times the sum of absolute values (Higham, Accuracy and Stability of Numerical Algorithms, lemma
-    3.1); a minimum errs by no more than the largest error among its members. Both the sum of
+    3.1); a minimum errs by no more than the largest error among the members that may attain it. Both the sum of
     absolute values and the widening are rounded too: doubling gamma covers them.
     """
     gamma = 2.0 * p.depth * UNIT_ROUNDOFF / (1.0 - p.depth * UNIT_ROUNDOFF)

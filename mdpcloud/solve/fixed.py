@@ -16,7 +16,7 @@ from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iterati
 from mdpcloud.solve.direct import direct_limit
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 
-__all__ = ["FixedResult", "FixedSolver"]
+__all__ = ["FixedResult", "FixedSolver", "largest_cost"]
 
 DIRECT_AFTER_ALL = 60_000  # states up to which LU is tried when the iteration fails
 PRODUCTS = 20_000
@@ -48,6 +48,7 @@ class FixedSolver:
     def __init__(self, tolerance: float, discount: float, monitor: Monitor) -> None:
         self.tolerance, self.discount, self.monitor = tolerance, discount, monitor
         self._direct: DirectChain | None = None
+        self._goal = Goal(tolerance, 0.0, discount)
 
     def solve(self, problem: Any) -> FixedResult:
         """Evaluate ``problem``: the same chain with the cost rate wanted.
@@ -57,6 +58,7 @@ class FixedSolver:
         SingularChainError
             When the chain has several recurrent classes.
         """
+        self._goal = Goal(self.tolerance, largest_cost(problem), self.discount)
         if self._direct is not None or problem.n <= direct_limit(problem):
             return self._solve_directly(problem)
         result = self._solve_iteratively(problem)
@@ -83,7 +85,7 @@ class FixedSolver:
         best = self._judge(problem, values, Status.STALLED)
         try:
             for attempt in range(ATTEMPTS):
-                width = self._goal(problem).width(best.low, best.high, _size(values))
+                width = self._goal.width(best.low, best.high, _size(values))
                 aim = 0.5**attempt * 0.5 * width
                 values, _ = solve_iteratively(
                     problem, best.values, aim, PRODUCTS, self.discount, self.monitor
@@ -99,14 +101,16 @@ class FixedSolver:
             return FixedResult(best.values, best.low, best.high, Status.INTERRUPTED)
         return best
 
-    def _goal(self, problem: Any) -> Goal:
-        return Goal(self.tolerance, problem.cost_scale, self.discount)
-
     def _judge(self, problem: Any, values: Floats, otherwise: Status) -> FixedResult:
         low, high = problem.certify(problem.pack(values), discount=self.discount)
-        width = self._goal(problem).width(low, high, _size(values))
+        width = self._goal.width(low, high, _size(values))
         status = Status.CONVERGED if high - low <= width else otherwise
         return FixedResult(values, low, high, status)
+
+
+def largest_cost(fixed: Any) -> float:
+    """Largest cost rate of an uncontrolled problem, without its sign, cost/time."""
+    return float(np.abs(fixed.unpack(fixed.cost_work())).max(initial=0.0))
 
 
 def _size(values: Floats) -> float:

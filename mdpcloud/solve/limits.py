@@ -61,11 +61,13 @@ class Goal:
 
     def width(self, low: float, high: float, largest: float = 0.0) -> float:
         """The width to reach, given bounds so far; ``largest`` is max |V| under discounting."""
-        floor = FLOOR * self.cost_scale
+        return max(self.tolerance * self.size(low, high, largest), FLOOR * self.cost_scale)
+
+    def size(self, low: float, high: float, largest: float = 0.0) -> float:
+        """What the tolerance is relative to, cost/time."""
         if self.discount > 0:
-            return max(self.tolerance * self.discount * largest, floor)
-        inner = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-        return max(self.tolerance * inner, floor)
+            return self.discount * largest
+        return 0.0 if low <= 0 <= high else min(abs(low), abs(high))
 
 
 @dataclass

@@ -32,6 +32,7 @@ from mdpcloud.solve.criteria import (
     TotalCost,
     discount_rate,
 )
+from mdpcloud.solve.fixed import largest_cost
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status, check_tolerance
 from mdpcloud.solve.linear_programming import LinearProgramming
 from mdpcloud.solve.nested import start_values
@@ -93,7 +94,7 @@ def solve(
         average and discounted cost.
     tolerance : float, optional
         Relative: it stops when upper - lower <= max(tolerance |gain|, 1e-12 times the largest cost
-        rate). By default 1e-8; 1e-6 for a finite horizon and with constraints.
+        rate under the policy). By default 1e-8; 1e-6 for a finite horizon and with constraints.
     start : (n,) array, Solution or Evaluation, optional
         Values to start from.
     max_iterations : int, optional
@@ -221,6 +222,9 @@ def _first_success(
                 return several
         if outcome.status not in (Status.STALLED, Status.MEMORY):
             break
+    finer = _finer(problem, goal, outcome)
+    if finer is not None:
+        return _first_success(model, problem, criterion, solvers, finer, monitor, h)
     if outcome.status is not Status.CONVERGED and not goal.discount:
         outcome = replace(outcome, certificate=_at_least_trivial(problem, outcome.certificate))
     return _assemble(model, problem, criterion, outcome, chosen, monitor, goal.discount)
@@ -232,6 +236,20 @@ def _run(solver: Solver, problem: Any, goal: Goal, monitor: Monitor, h: Floats) 
         return solver.run(problem, goal, monitor, h)
     except MemoryError:
         return Outcome(h, certify(problem, h, goal.discount), Status.MEMORY)
+
+
+def _finer(problem: Any, goal: Goal, outcome: Outcome) -> Goal | None:
+    """The goal for the costs of the policy found, where dearer ones made it too easy; else None."""
+    certificate, largest = outcome.certificate, 0.0
+    if outcome.status is not Status.CONVERGED:
+        return None
+    if goal.discount:
+        largest = float(np.abs(problem.unpack(outcome.h)).max())
+    if certificate.width <= goal.tolerance * goal.size(certificate.low, certificate.high, largest):
+        return None
+    finer = replace(goal, cost_scale=largest_cost(problem.under(certificate.choice)))
+    wanted = finer.width(certificate.low, certificate.high, largest)
+    return finer if 0.0 < wanted < certificate.width else None
 
 
 def _at_least_trivial(problem: Any, found: Certificate) -> Certificate:

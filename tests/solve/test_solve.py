@@ -606,3 +606,15 @@ def test_a_policy_with_several_classes_does_not_stop_a_model_with_one_gain():
     found = [mc.solve(model, solver=name) for name in [*SOLVERS, None]]
     assert max(s.bounds[0] for s in found) <= min(s.bounds[1] for s in found)
     assert all(np.ndim(s.bounds[0]) == 0 for s in found if s.solver != "end_components")
+
+
+@pytest.mark.parametrize("dear", [1e2, 1e8, 1e12])
+def test_an_action_that_is_far_too_dear_takes_no_digits_away(dear):
+    up = mc.Event("up", lambda x: 1.0 * (x.i == 0), mc.step(i=+1))
+    down = mc.Event("down", lambda x: 1.0 * (x.i == 1), mc.step(i=-1))
+    pay = mc.Event("offer", 1.0, [mc.Action("pay", cost=dear), mc.Action("decline")])
+    model = mc.Model(mc.Lattice({"i": 1}), [up, down, pay], cost_rate=lambda x: 1.0 + x.i)
+    for solver in (*SOLVERS, None):
+        lower, upper = mc.solve(model, solver=solver).bounds
+        assert lower <= 1.5 <= upper
+        assert upper - lower <= 1.5e-8
