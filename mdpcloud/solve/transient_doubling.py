@@ -9,7 +9,8 @@ integral of exp(s Q) over s from 0 to 2^i h, from U_(i + 1) c = U_i c + M_i U_i 
 Every squaring at most doubles relative errors, so that those of M_0 grow in proportion to L t. The
 matrices are therefore held with twice the digits of float64 (a relative error near 1e-30 at first),
 which makes entries accurate for L t up to about 1e14, however small they are: only positive numbers
-are added and multiplied. In discrete time M_0 = P.
+are added and multiplied. In discrete time M_0 = P; where rounded probabilities do not sum to 1
+exactly, errors grow with the number of steps.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def _first(steps: Steps, base: Fraction) -> _Power:
         before = total.copy(), rest.copy()
         step_rows(*matrix, *before, total, rest)
         add_diagonal(total, rest, *weight)
-    return _Power(total, rest, TRUNCATED + 2.0 * len(weights) * _one_product(n))
+    error = TRUNCATED + 2.0 * len(weights) * _one_product(n) + len(weights) * steps.defect
+    return _Power(total, rest, error)
 
 
 def _weights(steps: Steps, base: Fraction) -> list[tuple[float, float]]:

@@ -38,11 +38,14 @@ class Steps:
     rate : float
         L, 1/time; 1 in discrete time.
     discrete : bool
+    divided : bool
+        Whether rows were divided by their sums.
     """
 
     rates: Matrix
     rate: float
     discrete: bool
+    divided: bool = False
 
     @classmethod
     def of(cls, chain: MarkovChain) -> Steps:
@@ -55,7 +58,7 @@ class Steps:
         if largest > 1.0:
             rates = rates.copy()
             rates.data /= np.repeat(np.maximum(out, 1.0), np.diff(rates.indptr))
-        return cls(rates, 1.0, True)
+        return cls(rates, 1.0, True, largest > 1.0)
 
     @property
     def n(self) -> int:
@@ -64,11 +67,27 @@ class Steps:
 
     @cached_property
     def stay(self) -> tuple[Floats, Floats]:
-        """Diagonal of P, (n,), correctly rounded, and what rounding left out."""
+        """Diagonal of P, (n,), correctly rounded, and what rounding left out; 0 where below 0."""
+        high, low = self._complements
+        return np.maximum(high, 0.0), np.where(high <= 0.0, 0.0, low)
+
+    @property
+    def defect(self) -> float:
+        """By how much a row of P may miss that of the chain, whose probabilities sum to 1.
+
+        The sum of absolute differences: what rows sum to above 1 (their decimals may, by a hair),
+        and three roundings where they were divided.
+        """
+        high, low = self._complements
+        above = float(-(high + low).min(initial=0.0))
+        return 2.0 * above + (3.0 * UNIT_ROUNDOFF if self.divided else 0.0)
+
+    @cached_property
+    def _complements(self) -> tuple[Floats, Floats]:
+        """1 less the moves' probabilities, (n,), as high + low."""
         high, low = np.empty(self.n), np.empty(self.n)
         complements(self.rates.indptr, self.rates.data, self.rate, high, low)
-        low[high <= 0.0] = 0.0
-        return np.maximum(high, 0.0), low
+        return high, low
 
     def windows(self, times: Floats, tolerance: float) -> list[PoissonWeights]:
         """Weights of the numbers of steps by each time; the mass left out is small against L t."""
@@ -87,7 +106,8 @@ class Steps:
         longest = int(np.diff(self._inflow.indptr).max(initial=0))
         if longest > SIDE:
             longest = SIDE + longest // SIDE + 1
-        return steps * (gamma(longest + 3) + (0.0 if self.discrete else 2.0 * UNIT_ROUNDOFF))
+        each = self.defect if self.discrete else 2.0 * UNIT_ROUNDOFF
+        return steps * (gamma(longest + 3) + each)
 
     @cached_property
     def _inflow(self) -> Matrix:

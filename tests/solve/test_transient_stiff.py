@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mdpcloud.errors import SolveError
 from mdpcloud.model.chain import markov_chain
+from mdpcloud.solve.stationary import stationary
 from mdpcloud.solve.transient import transient
 from mdpcloud.solve.transient_doubling import sum_by_doubling
 from mdpcloud.solve.transient_products import sum_products
@@ -121,3 +123,29 @@ def test_complements_and_shares_have_twice_the_digits(seed):
         for part, rest, r in zip(parts, rests, rate, strict=True):
             exact = mpmath.mpf(float(r)) / mpmath.mpf(float(scale))
             assert abs(mpmath.mpf(float(part)) + mpmath.mpf(float(rest)) - exact) <= 1e-31 * exact
+
+
+A_HAIR_OVER = [[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.1, 0]]  # .1 + .9 is 1 + 2**-55
+
+
+@pytest.mark.parametrize("steps", [1e3, 1e5])
+def test_rows_that_sum_to_a_hair_over_1_do_not_make_mass(steps):
+    found = transient(A_HAIR_OVER, 0, [steps], cost_rate=np.ones(3))
+    assert np.abs(found.laws[0] - stationary(A_HAIR_OVER)).sum() <= found.error[0] + 1e-13
+    assert found.cost_bounds[0][0] <= steps <= found.cost_bounds[1][0]
+
+
+@pytest.mark.parametrize("steps", [1e15, 1e17])
+def test_so_many_steps_that_a_hair_is_mass_are_refused(steps):
+    with pytest.raises(SolveError):
+        transient(A_HAIR_OVER, 0, [steps])
+
+
+def test_random_tables_sum_to_1_over_many_steps():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        v = rng.integers(0, 4, (4, 4)) + np.eye(4)[rng.permutation(4)]
+        P = v / v.sum(axis=1, keepdims=True)
+        found = transient(P, 0, [100_000.0], cost_rate=np.ones(4))
+        assert abs(found.laws[0].sum() - 1.0) <= found.error[0]
+        assert found.cost_bounds[0][0] <= 1e5 <= found.cost_bounds[1][0]
