@@ -23,6 +23,7 @@ import numpy as np
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rules import policy_for
+from mdpcloud.errors import SolveError
 from mdpcloud.model.policy import policy_of
 from mdpcloud.solve.limits import FLOOR, Monitor, Status, Stopped
 from mdpcloud.solve.result import Evaluation, Solution
@@ -184,6 +185,8 @@ def _policy_bounds(
         status = stop.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except SolveError:  # too large or too hard to reach for floats: the trivial bounds are left
+        pass
     return (trivial(fixed) if lower is None else lower, end if upper is None else upper), status
 
 

@@ -117,6 +117,8 @@ class _Run:
             status = Status.INTERRUPTED
         except ImproperError as improper:
             self._refuse(improper)
+        except SolveError:  # too large or too hard to reach for floats: the trivial bounds are left
+            search.u = Pair.of(np.zeros(paths.n))
         if lower is None:
             lower = scaled_lower(paths, search.u)
         if upper is None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
+from mdpcloud.solve import Status
 
 TOTAL = mc.TotalCost()
 
@@ -312,3 +313,19 @@ def test_targets_may_be_numbers_booleans_or_a_function(targets):
 def test_where_every_state_is_a_target_nothing_is_spent():
     model = stay_or_go({"costs": [[1, 5], [7, 7]]})
     assert mc.solve(model, mc.TotalCost(targets=[0, 1])).values.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("arrivals", "cap"), [(1.2, 300), (2.0, 100), (2.0, 300), (2.0, 1500)])
+@pytest.mark.parametrize(
+    "ask",
+    [mc.solve, lambda model, *given, **more: mc.evaluate(model, {}, *given, **more)],
+)
+def test_a_target_that_is_hard_to_reach_leaves_bounds(ask, arrivals, cap):
+    """The mean is beyond 1e26: what float64 cannot certify is not a number."""
+    up = mc.Event("up", lambda x: arrivals * (x.i < cap), mc.step(i=+1))
+    down = mc.Event("down", lambda x: 1.0 * (x.i > 0), mc.step(i=-1))
+    model = mc.Model(mc.Lattice({"i": cap}), [up, down], cost_rate=lambda x: 1.0 * x.i)
+    found = ask(model, mc.TotalCost([0]), strict=False)
+    assert found.status is Status.PRECISION
+    assert found.bounds[0][1] <= 1e26
+    assert found.bounds[1][1] == np.inf
