@@ -8,6 +8,7 @@ box is the smallest one that is exact for every value that is used.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,12 +61,18 @@ def families_of(what: Any, at: Any, caps: Sequence[int] | None) -> list[Family]:
             f"{what!r} is neither a function that builds a model, nor a system, nor a Model"
         )
     if isinstance(at, Mapping):
+        if not at:
+            raise InputError("at is empty; it must name a parameter and its value")
         values = {name: _real(name, value) for name, value in at.items()}
         return [Family(name, v, partial(_one_of, what, values, name)) for name, v in values.items()]
     return [Family("parameter", _real("at", at), what)]
 
 
 def _one_of(build: Callable[..., Any], values: Mapping[str, float], name: str, value: float) -> Any:
+    try:
+        inspect.signature(build).bind(**values)
+    except TypeError as error:
+        raise InputError(f"the function does not take {list(values)}: {error}") from None
     return build(**{**values, name: value})
 
 

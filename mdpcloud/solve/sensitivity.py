@@ -55,7 +55,7 @@ from mdpcloud.model.policy import policy_of
 from mdpcloud.solve.criteria import AverageCost
 from mdpcloud.solve.differences import differentiate, find_stencil
 from mdpcloud.solve.families import Family, families_of
-from mdpcloud.solve.limits import Goal, Monitor, Status
+from mdpcloud.solve.limits import Monitor, Status, check_tolerance
 from mdpcloud.solve.optimise import solve
 from mdpcloud.solve.parametric import RightHandSide
 from mdpcloud.solve.result import Solution
@@ -68,6 +68,7 @@ __all__ = ["Sensitivity", "sensitivity"]
 LAW = 1e-12  # relative residual of a stationary law
 FLOOR = 1e-11  # of the largest cost rate per value of the parameter: the finest tolerance
 AVERAGE = 1e-11  # relative tolerance of averages over tied actions
+UNRESOLVED = 1e-2  # of the jump at a kink: an error above it leaves open whether there is one
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,9 @@ def sensitivity(
     >>> round(sensitivity(queue, 1.0).derivative, 9)
     0.75
     """
-    Goal(tolerance, 0.0)
+    check_tolerance(tolerance)
+    if solution is not None and not isinstance(solution, Solution):
+        raise InputError(f"solution is {solution!r}; it must be what mdpcloud.solve returned")
     families = families_of(model, at, caps)
     base = _Base(families[0].build(families[0].at), solution, threads)
     found = {family.name: _derivative(base, family, tolerance) for family in families}
@@ -246,6 +249,8 @@ def _derivative(base: _Base, family: Family, tolerance: float) -> Sensitivity:
     right, right_error, size = _average(base, values, errors, +1)
     left, left_error, _ = _average(base, values, errors, -1) if base.ties else (right, 0.0, 0.0)
     error = max(left_error, right_error) + base.slack * size
+    if error > UNRESOLVED * abs(left - right):
+        error += abs(left - right)  # the ties may be mistaken
     found = Sensitivity(
         name=family.name,
         at=family.at,

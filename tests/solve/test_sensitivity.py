@@ -479,3 +479,31 @@ def test_the_stencil_stays_where_the_function_exists(low: float, high: float, si
     assert narrow.side in ("central", "backward")
     with pytest.raises(mc.InputError, match="no model near the value 1: outside"):
         find_stencil(lambda _: "outside", 1.0)
+
+
+def test_an_error_covers_a_kink_that_it_leaves_open():
+    """At a rate of 1e-12 joining and refusing differ by less than rounding."""
+    join, refuse = mc.Action("join", mc.step(jobs=+1)), mc.Action("refuse", cost=5.0)
+    service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
+
+    def queue(rate):
+        arrival = mc.Event("arrival", rate, [join, refuse])
+        return mc.Model(mc.Lattice({"jobs": 20}), [arrival, service], cost_rate=lambda x: x.jobs)
+
+    found = mc.sensitivity(queue, 1e-12)
+    for side in (found.left, found.right):
+        assert abs(side - 1.0) <= found.error
+
+
+def test_arguments_that_are_none_are_refused_by_name():
+    def queue(load):
+        raise AssertionError
+
+    for arguments, said in (
+        ((queue, {}), "at is empty"),
+        ((queue, {"rate": 1.0}), "the function does not take"),
+    ):
+        with pytest.raises(mc.InputError, match=said):
+            mc.sensitivity(*arguments)
+    with pytest.raises(mc.InputError, match="solution is 3; it must be what"):
+        mc.sensitivity(queue, 1.0, solution=3)
