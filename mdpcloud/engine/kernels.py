@@ -142,8 +142,8 @@ def certify(h, p, targets, choice, discount):
     A state's value is a sum of at most ``p.depth`` rounded additions and products of the model's
     float64 numbers, each difference h(y) - h(x) rounded once, so its error is at most gamma_depth
     times the sum of absolute values (Higham, Accuracy and Stability of Numerical Algorithms, lemma
-    3.1); a minimum errs by no more than the largest error among the members that may attain it. Both the sum of
-    absolute values and the widening are rounded too: doubling gamma covers them.
+    3.1); a minimum errs by no more than the largest error among the members that may attain it.
+    Both the sum of absolute values and the widening are rounded too: doubling gamma covers them.
     """
     gamma = 2.0 * p.depth * UNIT_ROUNDOFF / (1.0 - p.depth * UNIT_ROUNDOFF)
     low = FAR

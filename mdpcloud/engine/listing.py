@@ -96,4 +96,11 @@ def _action_rows(
     entries = (np.concatenate(flow), (np.concatenate(where), np.concatenate(to)))
     matrix = sparse.csr_array(sparse.coo_array(entries, shape=(states.size, n)))
     same = np.full(states.size, e)
-    return states, same, np.full(states.size, number), rate[states], (rate * lump)[states], matrix
+    return (
+        states,
+        same,
+        np.full(states.size, number),
+        rate[states],
+        rate[states] * lump[states],
+        matrix,
+    )

@@ -150,6 +150,8 @@ class _Pairs:
 def _by_action(P: Any, name: str, values: Any) -> tuple[_Pairs, Floats]:
     """Read one square matrix per action."""
     blocks = _matrices(P, "P")
+    if not blocks or blocks[0].shape[1] == 0:
+        raise InputError("P is empty; a model needs at least one action and one state")
     n, count = blocks[0].shape[1], len(blocks)
     for a, block in enumerate(blocks):
         if block.shape != (n, n):

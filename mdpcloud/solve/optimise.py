@@ -236,6 +236,10 @@ def _run(solver: Solver, problem: Any, goal: Goal, monitor: Monitor, h: Floats) 
         return solver.run(problem, goal, monitor, h)
     except MemoryError:
         return Outcome(h, certify(problem, h, goal.discount), Status.MEMORY)
+    except SystemError as error:  # an interrupt while a kernel was being loaded
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return Outcome(h, certify(problem, h, goal.discount), Status.INTERRUPTED)
 
 
 def _finer(problem: Any, goal: Goal, outcome: Outcome) -> Goal | None:

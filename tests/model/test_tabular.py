@@ -193,3 +193,9 @@ def test_a_hundred_thousand_sparse_states_stay_far_below_a_gigabyte():
     tracemalloc.stop()
     assert model.state.size == actions * n
     assert peak < 2e8
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 2), (1, 0, 0)])
+def test_a_model_without_actions_or_states_is_refused(shape):
+    with pytest.raises(InputError, match="at least one action and one state"):
+        tabular(np.zeros(shape))

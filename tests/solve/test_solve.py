@@ -425,6 +425,14 @@ def test_a_solver_that_needs_less_memory_takes_over(monkeypatch):
     assert mc.solve(two_queues((3, 3))).solver == "value_iteration"
 
 
+def test_an_interrupt_while_a_kernel_is_loaded_is_an_interrupt(monkeypatch):
+    def run(self, problem, goal, monitor, start):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(PolicyIteration, "run", run)
+    assert mc.solve(two_queues((3, 3)), strict=False).status is Status.INTERRUPTED
+
+
 def test_without_strictness_a_partial_solution_is_returned():
     solution = mc.solve(two_queues(), solver="value_iteration", max_iterations=2, strict=False)
     assert solution.status is Status.ITERATIONS
