@@ -17,11 +17,13 @@ from typing import Any
 from benchmarks.instances import GAINS, LARGE, SIZES, TOLERANCES
 from benchmarks.loading import measure_loading
 from benchmarks.machine import describe_machine
+from benchmarks.peers.section import replace_section, section
 from benchmarks.report import Table, as_markdown, show
 from benchmarks.worker import METHODS
 
 __all__ = ["main"]
 
+PEERS = "Peers"  # the section of `make bench-peers`
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "RESULTS.md"
 YARDSTICK = next(iter(METHODS))
@@ -50,7 +52,9 @@ def main() -> None:
         show(table)
         tables.append(table)
     if not options.no_write:
-        RESULTS.write_text(page(tables))
+        kept = section(RESULTS.read_text(), PEERS) if RESULTS.exists() else None
+        text = page(tables)
+        RESULTS.write_text(text if kept is None else replace_section(text, PEERS, kept))
         print(f"written to {RESULTS.relative_to(ROOT)}")
 
 

@@ -18,8 +18,8 @@ from mdpcloud.errors import SolveError
 from mdpcloud.model.model import Model
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve import Solution, solve
-from mdpcloud.solve.boxes import REASONS, Budget, growth_of, states_of
-from mdpcloud.solve.truncation import BRACKET_GROWTH, bracketed
+from mdpcloud.solve.truncation.boxes import REASONS, Budget, growth_of, states_of
+from mdpcloud.solve.truncation.truncation import BRACKET_GROWTH, bracketed
 from mdpcloud.systems.base import Truncated
 
 __all__ = ["Optimum", "Settings", "find_optimum"]
@@ -44,7 +44,7 @@ class Settings:
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until the limit, see `mdpcloud.solve.boxes.Budget`."""
+        """Seconds until the limit, see `mdpcloud.solve.truncation.boxes.Budget`."""
         return Budget(self.time_limit, self.started).left
 
     def to_dict(self) -> dict[str, Any]:

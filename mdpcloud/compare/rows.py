@@ -17,7 +17,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.solve import Evaluation, Status, evaluate
-from mdpcloud.solve.boxes import on_growing_boxes, states_of
+from mdpcloud.solve.truncation.boxes import on_growing_boxes, states_of
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
 __all__ = ["Row", "choose_policies", "evaluate_row"]

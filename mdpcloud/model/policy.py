@@ -18,7 +18,7 @@ __all__ = ["Policy"]
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy:
     """Actions per decision and state, deterministic or randomised.
 
@@ -42,6 +42,11 @@ class Policy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+
+    def __repr__(self) -> str:
+        decisions = ", ".join(map(repr, self.actions))
+        kind = "randomised " if self.randomised else ""
+        return f"Policy({kind}{decisions}; shape={self.shape})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Policy, (dict(self.actions), dict(self.names), self.shape)

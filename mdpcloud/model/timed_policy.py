@@ -31,7 +31,7 @@ class Changes(NamedTuple):
 NO_CHANGES = Changes(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TimedPolicy:
     """What each decision does in every state at every time from 0 to the horizon.
 
@@ -107,6 +107,10 @@ class TimedPolicy:
         for part in parts:
             part.flags.writeable = False
         return Changes(*parts)
+
+    def __repr__(self) -> str:
+        changes = ", ".join(f"{name!r}: {c.times.size}" for name, c in self.changes.items())
+        return f"TimedPolicy(horizon={self.horizon:g}, changes={{{changes}}}; shape={self.shape})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         changes = {name: tuple(parts) for name, parts in self.changes.items()}

@@ -89,11 +89,11 @@ def evaluate(
 def _special(criterion: Criterion) -> Any:
     """What evaluates under a criterion with an entry of its own; None where there is none."""
     if isinstance(criterion, FiniteHorizon):
-        from mdpcloud.solve.horizon import evaluate_horizon
+        from mdpcloud.solve.horizon.horizon import evaluate_horizon
 
         return evaluate_horizon
     if isinstance(criterion, TotalCost):
-        from mdpcloud.solve.total import evaluate_total
+        from mdpcloud.solve.total.total import evaluate_total
 
         return evaluate_total
     return None

@@ -22,7 +22,7 @@ from mdpcloud.engine.rounding import UNIT_ROUNDOFF
 from mdpcloud.engine.rows import Rows, RowsProblem
 from mdpcloud.engine.structure import EndComponents
 from mdpcloud.errors import SolveError
-from mdpcloud.solve.irreducible import factor
+from mdpcloud.solve.stationary.irreducible import factor
 
 __all__ = ["Stopping"]
 

@@ -1,10 +1,10 @@
 """Linear programming over occupation measures (Manne 1960), certified.
 
-HiGHS solves the program of `mdpcloud.solve.occupation`. Its duals satisfy the optimality equation
-to about 1e-10 of the largest cost rate where the chain is often, but where it hardly ever is
-nothing ties them down. So the policy of the program's basis is evaluated, and policy iteration goes
-on from its values until the certified bounds meet the goal: one or two rounds, as a rule, which
-repair the rare states.
+HiGHS solves the program of `mdpcloud.solve.constrained.occupation`. Its duals satisfy the
+optimality equation to about 1e-10 of the largest cost rate where the chain is often, but where it
+hardly ever is nothing ties them down. So the policy of the program's basis is evaluated, and policy
+iteration goes on from its values until the certified bounds meet the goal: one or two rounds, as a
+rule, which repair the rare states.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.solve.certificate import certify
 from mdpcloud.solve.chains import SingularChainError
+from mdpcloud.solve.constrained.highs import Unsolved
+from mdpcloud.solve.constrained.occupation import Average, Occupation, OccupationProgram
 from mdpcloud.solve.fixed import FixedSolver
-from mdpcloud.solve.highs import Unsolved
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
-from mdpcloud.solve.occupation import Average, Occupation, OccupationProgram
 from mdpcloud.solve.outcome import Outcome
 from mdpcloud.solve.policy_iteration import PolicyIteration
 
@@ -49,7 +49,7 @@ class LinearProgramming:
         Raises
         ------
         InputError
-            When there are more than `mdpcloud.solve.occupation.MOST_ROWS` rows.
+            When there are more than `mdpcloud.solve.constrained.occupation.MOST_ROWS` rows.
         """
         if not problem.rows().state.size:  # nothing to decide and nothing that moves
             return self.polish.run(problem, goal, monitor, start)

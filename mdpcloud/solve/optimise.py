@@ -87,8 +87,9 @@ def solve(
     model : Model or TabularModel
     criterion : AverageCost, Discounted, FiniteHorizon or TotalCost
     constraints : mapping, optional
-        Bounds on long-run averages of the model's measures (`mdpcloud.solve.constrained`); the
-        policy may be randomised then.
+        Limits of long-run averages of the model's measures, by name: a number is what the average
+        may be at most, a `Limit` says more, and ``"a / b"`` is the ratio of two. The policy may be
+        randomised then.
     solver : {"policy_iteration", "value_iteration", "linear_programming"}, a solver, or None
         None lets the size decide which comes first; the other takes over where it fails. For
         average and discounted cost.
@@ -186,16 +187,18 @@ def _special(
         raise InputError("solver and start are for average and discounted cost without constraints")
     if constraints is not None:
         if not isinstance(criterion, AverageCost):
-            raise InputError("constraints are on long-run averages; the criterion is AverageCost()")
-        from mdpcloud.solve.constrained import solve_constrained
+            raise InputError(
+                "constraints are on long-run averages; they need the criterion AverageCost()"
+            )
+        from mdpcloud.solve.constrained.constrained import solve_constrained
 
         return _Special(ROUGH_TOLERANCE, partial(solve_constrained, constraints=constraints))
     if isinstance(criterion, FiniteHorizon):
-        from mdpcloud.solve.horizon import solve_horizon
+        from mdpcloud.solve.horizon.horizon import solve_horizon
 
         return _Special(ROUGH_TOLERANCE, partial(solve_horizon, criterion=criterion))
     if isinstance(criterion, TotalCost):
-        from mdpcloud.solve.total import solve_total
+        from mdpcloud.solve.total.total import solve_total
 
         return _Special(TOLERANCE, partial(solve_total, criterion=criterion))
     return None

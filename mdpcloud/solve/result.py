@@ -20,7 +20,7 @@ __all__ = ["Evaluation", "Solution", "insist"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Result:
     """What a solution and an evaluation have in common.
 
@@ -58,6 +58,16 @@ class _Result:
     criterion: Criterion = field(default_factory=AverageCost)
     reason: str = ""
 
+    def __repr__(self) -> str:
+        """What was found, without its arrays."""
+        lower, upper = (np.atleast_1d(bound) for bound in self.bounds)
+        what = "bounds" if lower.size == 1 else f"bounds of {lower.size} states"
+        return (
+            f"{type(self).__name__}({type(self.criterion).__name__}, {what} "
+            f"[{lower.min():.12g}, {upper.max():.12g}], {self.status.name}, solver={self.solver}, "
+            f"iterations={self.iterations})"
+        )
+
     @property
     def converged(self) -> bool:
         """Whether the certified bounds meet the tolerance."""
@@ -92,12 +102,12 @@ class _Result:
         save(self, path)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution(_Result):
     """The optimum of a model; see the attributes of `_Result`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(_Result):
     """The cost of a policy; see the attributes of `_Result`.
 

@@ -13,7 +13,7 @@ import numpy as np
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.model.timed_policy import Changes, TimedPolicy
-from mdpcloud.solve.constrained import ConstrainedSolution, RandomisedState
+from mdpcloud.solve.constrained.constrained import ConstrainedSolution, RandomisedState
 from mdpcloud.solve.criteria import AverageCost, Criterion, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.limits import Status
 from mdpcloud.solve.result import Evaluation, Solution

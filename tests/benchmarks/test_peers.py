@@ -128,7 +128,7 @@ def test_the_worker_measures_and_answers(tmp_path):
     found = run(program, TASKS[3], path, path)
     assert found.failure == ""
     assert verdict(program, "average", PROCESS.gain, found.numbers) == "agrees"
-    assert found.numbers["cpu"] > 0
+    assert found.numbers["cpu"] >= 0
     assert found.numbers["more"] <= found.numbers["peak"]
 
 

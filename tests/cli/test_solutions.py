@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from mdpcloud.cli import app
 from mdpcloud.cli.solutions import print_solution
 from mdpcloud.scenario import read_scenario
-from mdpcloud.solve.constrained import RandomisedState
+from mdpcloud.solve.constrained.constrained import RandomisedState
 
 SCENARIO = """
 format = 1

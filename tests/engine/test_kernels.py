@@ -14,7 +14,7 @@ import mdpcloud as mc
 from mdpcloud.engine import compile_model, fused, kernels
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
 from mdpcloud.engine.vector_kernels import FAR, FAST
-from mdpcloud.solve.stationary import stationary
+from mdpcloud.solve.stationary.stationary import stationary
 from tests.admission import admission, two_queues
 from tests.models import Case, case, cases
 

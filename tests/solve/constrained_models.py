@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
-from mdpcloud.solve.constrained_terms import constraints_of
-from mdpcloud.solve.occupation import Average
+from mdpcloud.solve.constrained.occupation import Average
+from mdpcloud.solve.constrained.terms import constraints_of
 from tests.solve.exact_gains import exact_law
 
 __all__ = ["best_mixture", "points_of", "small_models"]

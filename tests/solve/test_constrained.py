@@ -13,12 +13,14 @@ from scipy.optimize import linprog
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
 from mdpcloud.model.limit import Limit
-from mdpcloud.solve import constrained, constrained_dual, constrained_program, occupation
-from mdpcloud.solve.constrained import ConstrainedSolution, solve_constrained
-from mdpcloud.solve.constrained_report import Infeasibility, InfeasibleError
-from mdpcloud.solve.highs import Unsolved
+from mdpcloud.solve.constrained import constrained, occupation
+from mdpcloud.solve.constrained import dual as constrained_dual
+from mdpcloud.solve.constrained import program as constrained_program
+from mdpcloud.solve.constrained.constrained import ConstrainedSolution, solve_constrained
+from mdpcloud.solve.constrained.highs import Unsolved
+from mdpcloud.solve.constrained.occupation import OccupationProgram
+from mdpcloud.solve.constrained.report import Infeasibility, InfeasibleError
 from mdpcloud.solve.limits import Monitor, Status
-from mdpcloud.solve.occupation import OccupationProgram
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from tests.admission import admission, two_queues
 from tests.models.routing import C6, routing

@@ -116,5 +116,5 @@ def test_solvers_and_starts_are_for_average_and_discounted_cost(criterion, given
 
 
 def test_constraints_are_on_long_run_averages():
-    with refused("constraints are on long-run averages; the criterion is AverageCost()"):
+    with refused("constraints are on long-run averages; they need the criterion AverageCost()"):
         mc.solve(TWO, mc.Discounted(factor=0.5), constraints={"lost": 1.0})

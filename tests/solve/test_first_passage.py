@@ -13,8 +13,8 @@ import mdpcloud as mc
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.chain import markov_chain
 from mdpcloud.model.tabular import tabular
-from mdpcloud.solve import passage_systems
-from mdpcloud.solve.first_passage import first_passage
+from mdpcloud.solve.transient import passage_systems
+from mdpcloud.solve.transient.first_passage import first_passage
 from tests.common.exact import solve_exactly
 
 from .exact_transients import exact_power

@@ -12,9 +12,9 @@ from scipy.linalg import expm
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
 from mdpcloud.model.timed_policy import TimedPolicy
-from mdpcloud.solve import horizon_course
-from mdpcloud.solve.horizon import evaluate_horizon, solve_horizon
-from mdpcloud.solve.horizon_sweeps import Sweeps
+from mdpcloud.solve.horizon import course as horizon_course
+from mdpcloud.solve.horizon.horizon import evaluate_horizon, solve_horizon
+from mdpcloud.solve.horizon.sweeps import Sweeps
 from mdpcloud.solve.limits import Monitor, Status
 from tests.admission import admission, two_queues
 from tests.common.interpreter import chances, interpret, under, values

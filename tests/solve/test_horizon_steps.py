@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.model.timed_policy import TimedPolicy
-from mdpcloud.solve.horizon_sweeps import Sweeps
+from mdpcloud.solve.horizon.sweeps import Sweeps
 from mdpcloud.solve.limits import Status
 from tests.solve.test_horizon import evaluate, solve
 

@@ -14,13 +14,13 @@ import mdpcloud as mc
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows import RowsProblem
-from mdpcloud.solve import occupation
-from mdpcloud.solve.highs import Basis, Unsolved, linear_program
+from mdpcloud.solve.constrained import occupation
+from mdpcloud.solve.constrained.highs import Basis, Unsolved, linear_program
+from mdpcloud.solve.constrained.occupation import Average, OccupationProgram
 from mdpcloud.solve.limits import Goal, Monitor, Status
 from mdpcloud.solve.linear_programming import LinearProgramming, likeliest_rows
-from mdpcloud.solve.occupation import Average, OccupationProgram
 from mdpcloud.solve.policy_iteration import PolicyIteration
-from mdpcloud.solve.stationary import stationary
+from mdpcloud.solve.stationary.stationary import stationary
 from tests.admission import two_queues
 from tests.common.exact import exact_optimum
 from tests.common.interpreter import interpret

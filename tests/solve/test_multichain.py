@@ -16,7 +16,7 @@ from mdpcloud.model.chain import markov_chain
 from mdpcloud.model.tabular import tabular
 from mdpcloud.solve import leaving
 from mdpcloud.solve.multichain import multichain
-from mdpcloud.solve.stationary import long_run
+from mdpcloud.solve.stationary.stationary import long_run
 
 from .exact_gains import exact_gains, exact_optimum, solve_component
 

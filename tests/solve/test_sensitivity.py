@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
-from mdpcloud.solve.differences import Stencil, differentiate, find_stencil
-from mdpcloud.solve.sensitivity import Sensitivity, sensitivity
+from mdpcloud.solve.sensitivity.differences import Stencil, differentiate, find_stencil
+from mdpcloud.solve.sensitivity.sensitivity import Sensitivity, sensitivity
 from mdpcloud.systems import CloudRouting, Node
 from tests.common.exact import exact_optimum
 from tests.common.interpreter import interpret

@@ -15,8 +15,8 @@ from mdpcloud.engine.structure import closed_classes
 from mdpcloud.errors import InputError, MultichainError, SolveError
 from mdpcloud.model.chain import markov_chain
 from mdpcloud.model.tabular import tabular
-from mdpcloud.solve import irreducible
-from mdpcloud.solve.stationary import chain_of, long_run, recurrent_classes, stationary
+from mdpcloud.solve.stationary import irreducible
+from mdpcloud.solve.stationary.stationary import chain_of, long_run, recurrent_classes, stationary
 
 from .exact_gains import exact_law
 

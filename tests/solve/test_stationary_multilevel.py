@@ -12,11 +12,11 @@ import mdpcloud as mc
 from mdpcloud.engine.structure import components
 from mdpcloud.errors import SolveError
 from mdpcloud.model.chain import markov_chain
-from mdpcloud.solve.multilevel import COARSEST, Hierarchy, Rows
-from mdpcloud.solve.multilevel_kernels import imbalance, split_rows
-from mdpcloud.solve.stationary import stationary
+from mdpcloud.solve.stationary.multilevel import COARSEST, Hierarchy, Rows
+from mdpcloud.solve.stationary.multilevel_kernels import imbalance, split_rows
+from mdpcloud.solve.stationary.stationary import stationary
 
-irreducible = importlib.import_module("mdpcloud.solve.irreducible")
+irreducible = importlib.import_module("mdpcloud.solve.stationary.irreducible")
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_the_unit_of_time_does_not_matter(multilevel_alone):
 
 
 def test_what_does_not_settle_raises_and_carries_the_law(multilevel_alone, monkeypatch):
-    law = importlib.import_module("mdpcloud.solve.multilevel_law")
+    law = importlib.import_module("mdpcloud.solve.stationary.multilevel_law")
     monkeypatch.setattr(law, "PATIENCE", 0)
     monkeypatch.setattr(law, "FOCUSES", 0)
     chain, expected = queues((30, 30), (1, 1), (1.0, 1.0), (1.1, 1.1))
@@ -229,7 +229,7 @@ def test_what_does_not_settle_raises_and_carries_the_law(multilevel_alone, monke
 
 def test_sparse_lu_helps_where_the_levels_do_not_settle(monkeypatch):
     monkeypatch.setattr(irreducible, "REDUCTION_WORK", 0)
-    law = importlib.import_module("mdpcloud.solve.multilevel_law")
+    law = importlib.import_module("mdpcloud.solve.stationary.multilevel_law")
     monkeypatch.setattr(law, "PATIENCE", 0)
     monkeypatch.setattr(law, "FOCUSES", 0)
     chain, expected = queues((30, 30), (1, 1), (1.0, 1.0), (1.1, 1.1))

@@ -157,3 +157,13 @@ def test_a_criterion_with_a_function_is_not_saved(tmp_path):
     result = mc.evaluate(admission(), "lost", mc.FiniteHorizon(1.0, lambda x: x.jobs))
     with refused("FiniteHorizon whose final_cost is a function cannot be saved; give an array"):
         result.save(tmp_path / "result")
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_results_and_policies_are_shown_in_a_line(make):
+    result = make()
+    for shown in (repr(result), repr(result.policy)):
+        assert len(shown) < 200
+        assert "\n" not in shown
+    assert repr(result).startswith(type(result).__name__)
+    assert result.status.name in repr(result)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import mdpcloud as mc
 from mdpcloud.errors import InputError
 from mdpcloud.solve.limits import Monitor
-from mdpcloud.solve.total_border import refuse_if_earning
-from mdpcloud.solve.total_optimum import optimal
-from mdpcloud.solve.total_structure import Backwards, hopeful
+from mdpcloud.solve.total.border import refuse_if_earning
+from mdpcloud.solve.total.optimum import optimal
+from mdpcloud.solve.total.structure import Backwards, hopeful
 from tests.common.exact import better, solve_exactly
 from tests.common.interpreter import interpret
 from tests.common.random_models import returning_models

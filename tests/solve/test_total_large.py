@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 
 import mdpcloud as mc
-from mdpcloud.solve import total_chains, total_optimum, total_policies
+from mdpcloud.solve.total import chains as total_chains
+from mdpcloud.solve.total import optimum as total_optimum
+from mdpcloud.solve.total import policies as total_policies
 
 GOAL = mc.TotalCost(targets=[0])
 

@@ -14,12 +14,13 @@ import mdpcloud as mc
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.chain import markov_chain
 from mdpcloud.model.tabular import tabular
-from mdpcloud.solve import transient_method, transient_products
-from mdpcloud.solve.stationary import stationary
-from mdpcloud.solve.transient import transient
-from mdpcloud.solve.transient_doubling import sum_by_doubling
-from mdpcloud.solve.transient_products import sum_products
-from mdpcloud.solve.transient_steps import Steps
+from mdpcloud.solve.stationary.stationary import stationary
+from mdpcloud.solve.transient import method as transient_method
+from mdpcloud.solve.transient import products as transient_products
+from mdpcloud.solve.transient.doubling import sum_by_doubling
+from mdpcloud.solve.transient.products import sum_products
+from mdpcloud.solve.transient.steps import Steps
+from mdpcloud.solve.transient.transient import transient
 
 from .exact_transients import distance, exact_law, exact_power, exact_steps
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from mdpcloud.errors import SolveError
 from mdpcloud.model.chain import markov_chain
-from mdpcloud.solve.stationary import stationary
-from mdpcloud.solve.transient import transient
-from mdpcloud.solve.transient_doubling import sum_by_doubling
-from mdpcloud.solve.transient_products import sum_products
-from mdpcloud.solve.transient_steps import Steps
-from mdpcloud.solve.transient_twofold_kernels import complements, multiply, shares
+from mdpcloud.solve.stationary.stationary import stationary
+from mdpcloud.solve.transient.doubling import sum_by_doubling
+from mdpcloud.solve.transient.products import sum_products
+from mdpcloud.solve.transient.steps import Steps
+from mdpcloud.solve.transient.transient import transient
+from mdpcloud.solve.transient.twofold_kernels import complements, multiply, shares
 
 from .exact_transients import distance, exact_law
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdpcloud.solve.poisson import poisson_weights
+from mdpcloud.solve.transient.poisson import poisson_weights
 
 MEANS = st.floats(-9, 5).map(lambda x: 10.0**x)
 

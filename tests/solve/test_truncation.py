@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
-from mdpcloud.solve.boxes import Budget, near_growing_edges
-from mdpcloud.solve.truncation import Truncation, bracketed, estimated
+from mdpcloud.solve.truncation.boxes import Budget, near_growing_edges
+from mdpcloud.solve.truncation.truncation import Truncation, bracketed, estimated
 from tests.models import reference
 from tests.models.retrial import blocked_jobs, retrial, split_blocked
 

@@ -1,0 +1,1 @@
+"""Constrained problems: the linear program of occupation measures, and what certifies it."""

@@ -1,0 +1,1 @@
+"""Finite horizons: bounds of the optimal cost and of policies that change with time."""

@@ -1,0 +1,1 @@
+"""Laws of chains in the long run."""

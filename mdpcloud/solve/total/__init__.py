@@ -1,0 +1,1 @@
+"""Total cost to absorption: policy iteration over proper policies, and proved bounds."""

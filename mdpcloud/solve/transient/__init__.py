@@ -1,0 +1,1 @@
+"""Laws of chains at given times, accumulated costs, and first passage."""

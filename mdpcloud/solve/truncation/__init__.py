@@ -1,0 +1,1 @@
+"""Infinite models on growing boxes."""
