@@ -18,7 +18,7 @@ Rate: TypeAlias = float | Callable[..., Any]
 Measure: TypeAlias = Rate | Sequence[Rate] | tuple[str, str]
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Model:
     """A controlled continuous-time Markov chain with costs.
 
@@ -78,6 +78,10 @@ class Model:
         for name, measure in self.measures.items():
             if is_count(measure):
                 self._check_count(name, *measure)  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        names = ", ".join(event.name for event in self.events)
+        return f"Model({type(self.space).__name__}; {names})"
 
     def _check_count(self, name: str, event: str, action: str) -> None:
         choices = {e.name: [a.name for a in choices_of(e)] for e in self.events}

@@ -25,13 +25,14 @@ from mdpcloud.solve.criteria import (
     discount_rate,
 )
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
-from mdpcloud.solve.limits import Monitor, Progress, Status, check_tolerance
+from mdpcloud.solve.limits import Goal, Monitor, Progress, Status, check_tolerance
 from mdpcloud.solve.result import Evaluation, Solution, insist
 from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 
 __all__ = ["evaluate", "improve"]
 
 Bounds = tuple[float, float]
+TINY = 1e-300  # cost/time: a width of 0
 
 
 def evaluate(
@@ -82,8 +83,21 @@ def evaluate(
         model, policy, criterion, tolerance=tolerance, monitor=monitor, threads=threads
     )
     if strict:
-        insist(evaluation, tolerance)
+        insist(evaluation, tolerance, _missed(evaluation, tolerance))
     return evaluation
+
+
+def _missed(evaluation: Evaluation, tolerance: float) -> str:
+    """The measure that is furthest from the tolerance, if the cost met it; else an empty string."""
+    if evaluation.converged or not evaluation.measures or np.ndim(evaluation.bounds[0]):
+        return ""
+    goal = Goal(tolerance, 0.0)
+
+    def excess(bounds: Bounds) -> float:
+        return (bounds[1] - bounds[0]) / max(goal.width(*bounds), TINY)
+
+    worst = max(evaluation.measures, key=lambda name: excess(evaluation.measures[name]))
+    return worst if excess(evaluation.bounds) <= 1.0 < excess(evaluation.measures[worst]) else ""
 
 
 def _special(criterion: Criterion) -> Any:

@@ -1,7 +1,9 @@
 """The cost of a fixed policy, with certified bounds.
 
-The Poisson equation is solved directly or iteratively (`mdpcloud.solve.chains`), then bracketed by
-one certifying sweep. The factor of a direct solve serves all cost rates of the same chain.
+The Poisson equation is solved directly where that is cheap; else by BiCGSTAB (see
+`mdpcloud.solve.chains`), and where that does not succeed soon by sweeps (see
+`mdpcloud.solve.value_iteration`), which are slower and hardly ever fail. One certifying sweep
+brackets what was found. The factor of a direct solve serves all cost rates of the same chain.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
 from mdpcloud.solve.direct import direct_limit
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
+from mdpcloud.solve.value_iteration import ValueIteration
 
 __all__ = ["FixedResult", "FixedSolver", "largest_cost"]
 
 DIRECT_AFTER_ALL = 60_000  # states up to which LU is tried when the iteration fails
+FIRST = 1500  # products of the first try, which is the fastest where it succeeds
+SWEEPS = 10_000
 PRODUCTS = 20_000
 ATTEMPTS = 4
 
@@ -61,7 +66,12 @@ class FixedSolver:
         self._goal = Goal(self.tolerance, largest_cost(problem), self.discount)
         if self._direct is not None or problem.n <= direct_limit(problem):
             return self._solve_directly(problem)
-        result = self._solve_iteratively(problem)
+        result = self._judge(problem, np.zeros(problem.n), Status.STALLED)
+        result = self._solve_iteratively(problem, result, FIRST)
+        if result.status is Status.STALLED:
+            result = self._sweep(problem, result)
+        if result.status is Status.STALLED:
+            result = self._solve_iteratively(problem, result, PRODUCTS)
         if result.status is Status.STALLED and problem.n <= DIRECT_AFTER_ALL:
             return self._solve_directly(problem)
         return result
@@ -80,24 +90,38 @@ class FixedSolver:
         self.monitor.report(result.low, result.high)
         return result
 
-    def _solve_iteratively(self, problem: Any) -> FixedResult:
-        values = np.zeros(problem.n)
-        best = self._judge(problem, values, Status.STALLED)
+    def _sweep(self, problem: Any, best: FixedResult) -> FixedResult:
+        """What sweeps make of values found so far."""
+        start = problem.pack(best.values)
+        try:
+            work = ValueIteration(most=SWEEPS).values(problem, self._goal, self.monitor, start)
+            self.monitor.count(0)
+        except Stopped as stop:
+            return self._judge(problem, problem.unpack(start), stop.status)
+        except KeyboardInterrupt:
+            self.monitor.end(Status.INTERRUPTED)
+            return self._judge(problem, problem.unpack(start), Status.INTERRUPTED)
+        return self._judge(problem, problem.unpack(work), Status.STALLED)
+
+    def _solve_iteratively(self, problem: Any, best: FixedResult, products: int) -> FixedResult:
+        """What BiCGSTAB makes of values found so far."""
+        values = best.values
         try:
             for attempt in range(ATTEMPTS):
                 width = self._goal.width(best.low, best.high, _size(values))
                 aim = 0.5**attempt * 0.5 * width
                 values, _ = solve_iteratively(
-                    problem, best.values, aim, PRODUCTS, self.discount, self.monitor
+                    problem, best.values, aim, products, self.discount, self.monitor
                 )
                 result = self._judge(problem, values, Status.STALLED)
                 self.monitor.report(result.low, result.high)
                 best = min(best, result, key=lambda r: r.high - r.low)
-                if best.status is Status.CONVERGED:
+                if best.status is Status.CONVERGED or products == FIRST:
                     break
         except Stopped as stop:
             return FixedResult(best.values, best.low, best.high, stop.status)
         except KeyboardInterrupt:
+            self.monitor.end(Status.INTERRUPTED)
             return FixedResult(best.values, best.low, best.high, Status.INTERRUPTED)
         return best
 

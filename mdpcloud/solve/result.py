@@ -121,16 +121,26 @@ class Evaluation(_Result):
     measures: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
-def insist(result: Solution | Evaluation, tolerance: float) -> None:
-    """Raise `SolveError`, which carries the result, when it did not meet the tolerance."""
+def insist(result: Solution | Evaluation, tolerance: float, measure: str = "") -> None:
+    """Raise `SolveError`, which carries the result, when it did not meet the tolerance.
+
+    Parameters
+    ----------
+    result : Solution or Evaluation
+    tolerance : float
+    measure : str
+        Name of the measure that did not, where the cost did.
+    """
     if result.converged:
         return
-    lower, upper = (np.atleast_1d(bound) for bound in result.bounds)
+    bounds = result.measures[measure] if measure else result.bounds  # type: ignore[union-attr]
+    lower, upper = (np.atleast_1d(bound) for bound in bounds)
     gap = np.subtract(upper, lower, out=np.zeros(lower.shape), where=lower != upper)
     state = int(np.argmax(gap))
     where = f" in state {state}" if lower.size > 1 else ""
+    what = f"measure {measure!r}: " if measure else ""
     raise SolveError(
-        f"{result.status.value} after {result.iterations} iterations ({result.elapsed:.3g} s): "
+        f"{what}{result.status.value} after {result.iterations} iterations ({result.elapsed:.3g} s): "
         f"tolerance {tolerance:g} asked, {_reached(lower, upper, gap)}; bounds "
         f"[{lower[state]:.12g}, {upper[state]:.12g}]{where}",
         result,

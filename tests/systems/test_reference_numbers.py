@@ -63,7 +63,7 @@ def test_a_larger_box_has_the_same_optimum(wanted: str) -> None:
     system = system_of(case(wanted))
     caps = [cap + 8 for cap in system.exact_caps() if cap is not None]
     lower, upper = mc.solve(system.model(caps), tolerance=1e-10).bounds
-    assert case(wanted)["optimum_box_plus8"] == pytest.approx(lower, abs=1e-10)
+    assert lower - 1e-10 <= case(wanted)["optimum_box_plus8"] <= upper + 1e-10
     assert compared(wanted).optimum.lower <= upper
     assert compared(wanted).optimum.upper >= lower
 
@@ -125,7 +125,8 @@ def test_the_optimum_uses_every_node_that_the_reference_says(wanted: str) -> Non
 @pytest.mark.parametrize("wanted", [n for n in ALL if case(n)["n"] == 1])
 def test_one_node_is_best_run_by_the_threshold_of_the_reference(wanted: str) -> None:
     best, found = case(wanted)["n1_best_threshold"], compared(wanted)
-    assert found.optimum.cost == pytest.approx(best["cost"], rel=1e-12)
+    rounding = 1e-12 * best["cost"]
+    assert found.optimum.lower - rounding <= best["cost"] <= found.optimum.upper + rounding
     policy = found.optimum.policy.table()
     assert policy.tolist() == [int(i < best["threshold"]) for i in range(policy.size)]
 
@@ -158,7 +159,7 @@ def test_the_exact_rationals_are_met(known: dict[str, Any]) -> None:
 def test_every_sweep_is_met(sweep: dict[str, Any]) -> None:
     system, width = system_of(sweep), sweep["width"]
     found = mc.compare(system, ties="first", tolerance=1e-9)
-    assert found.optimum.cost == pytest.approx(sweep["opt"], abs=width)
+    assert found.optimum.lower - width <= sweep["opt"] <= found.optimum.upper + width
     for key, row in rows(found).items():
         assert row.cost == pytest.approx(sweep["cost"][key], abs=width + POLICY_ERROR), key
         gaps = found.gaps(row)
