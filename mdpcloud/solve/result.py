@@ -133,15 +133,15 @@ def insist(result: Solution | Evaluation, tolerance: float, measure: str = "") -
     """
     if result.converged:
         return
-    bounds = result.measures[measure] if measure else result.bounds  # type: ignore[union-attr]
+    bounds: Any = getattr(result, "measures", {}).get(measure, result.bounds)
     lower, upper = (np.atleast_1d(bound) for bound in bounds)
     gap = np.subtract(upper, lower, out=np.zeros(lower.shape), where=lower != upper)
     state = int(np.argmax(gap))
     where = f" in state {state}" if lower.size > 1 else ""
     what = f"measure {measure!r}: " if measure else ""
     raise SolveError(
-        f"{what}{result.status.value} after {result.iterations} iterations ({result.elapsed:.3g} s): "
-        f"tolerance {tolerance:g} asked, {_reached(lower, upper, gap)}; bounds "
+        f"{what}{result.status.value} after {result.iterations} iterations "
+        f"({result.elapsed:.3g} s): tolerance {tolerance:g} asked, {_reached(lower, upper, gap)}; bounds "
         f"[{lower[state]:.12g}, {upper[state]:.12g}]{where}",
         result,
     )

@@ -372,7 +372,6 @@ def test_a_policy_far_from_optimal_is_not_called_converged(
     monkeypatch.setattr(occupation, "NOISE", 2.0)
     found = solve_constrained(two_queues(), {"jobs": 0.9})
     assert found.status is Status.STALLED
-    assert found.slack["jobs"] > 0
     assert found.bounds[0] <= optimum * (1 + 1e-6)
     assert found.bounds[1] >= optimum
     with pytest.raises(mc.SolveError, match="bounds stopped closing"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,21 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.row_table import Matrix
 from mdpcloud.solve.limits import Monitor, Status, Stopped
 
-__all__ = ["Basis", "LinearSolution", "Unsolved", "linear_program"]
+__all__ = ["ATTEMPTS", "WARM", "Attempts", "Basis", "LinearSolution", "Unsolved", "linear_program"]
 
 FINEST = 1e-10  # the finest tolerance of HiGHS, absolute
 LEAST_ENTRY = 1e-12  # of a matrix: HiGHS takes smaller ones for 0, and cannot be told a finer value
 DEVEX = {"simplex_dual_edge_weight_strategy": 1}
-ATTEMPTS: tuple[tuple[bool, float, dict[str, Any]], ...] = (
+Attempts: TypeAlias = tuple[tuple[bool, float, dict[str, Any]], ...]
+
+ATTEMPTS: Attempts = (
     (True, 10.0 * FINEST, DEVEX),
     (True, 100.0 * FINEST, DEVEX),
     (False, FINEST, {}),
     (False, 10.0 * FINEST, {}),
     (False, 10.0 * FINEST, {"presolve": "off"}),
 )
+WARM = ATTEMPTS[:2]
 """Whether from the basis, tolerance, further options: HiGHS gives up on some programs in some ways.
 
 From a basis, iterations at 1e-10 went on for long after the solution had been found, and with
@@ -107,6 +110,7 @@ def linear_program(
     below: tuple[Matrix, Floats],
     monitor: Monitor,
     basis: Basis | None = None,
+    attempts: Attempts = ATTEMPTS,
 ) -> LinearSolution:
     """Solve a linear program in x >= 0.
 
@@ -117,6 +121,8 @@ def linear_program(
     monitor : Monitor
         Counts the iterations of the simplex method.
     basis : Basis, optional
+    attempts : sequence of `ATTEMPTS`
+        In this order, until one succeeds.
 
     Raises
     ------
@@ -136,7 +142,7 @@ def linear_program(
         file = None if basis is None else Path(folder) / "basis.txt"
         if basis is not None and file is not None:
             basis.write(file)
-        _run(program, monitor, file)
+        _run(program, monitor, file, attempts)
     duals = [np.asarray(one.dual_value, np.float64).ravel() for one in constraints]
     monitor.count(int(program.solver_stats.num_iters or 0))
     return LinearSolution(
@@ -146,13 +152,13 @@ def linear_program(
     )
 
 
-def _run(program: Any, monitor: Monitor, basis: Path | None) -> None:
+def _run(program: Any, monitor: Monitor, basis: Path | None, attempts: Attempts) -> None:
     """Solve, and put the solution into the program."""
     import cvxpy as cp
 
     content, chain, inverse = program.get_problem_data(cp.HIGHS)
     status = ""
-    for from_basis, tolerance, extra in ATTEMPTS:
+    for from_basis, tolerance, extra in attempts:
         if from_basis and basis is None:
             continue
         options = {

@@ -42,7 +42,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.row_table import Matrix, Rows
 from mdpcloud.errors import InputError
 from mdpcloud.solve.constrained.columns import Columns
-from mdpcloud.solve.constrained.highs import Basis, linear_program
+from mdpcloud.solve.constrained.highs import ATTEMPTS, Attempts, Basis, linear_program
 from mdpcloud.solve.limits import Monitor
 
 __all__ = ["MOST_ROWS", "Average", "Occupation", "OccupationProgram"]
@@ -146,6 +146,7 @@ class OccupationProgram:
         limited: Sequence[tuple[Average, float]] = (),
         *,
         monitor: Monitor,
+        attempts: Attempts = ATTEMPTS,
     ) -> Occupation:
         """Minimise an average subject to other averages <= their limits.
 
@@ -158,7 +159,8 @@ class OccupationProgram:
         """
         unit = (cost.size(self.rows) or 1.0) / self._count
         objective = self._coefficients(cost) / unit
-        return self._solve(objective, unit, limited, np.zeros(len(limited)), monitor)
+        relaxed = np.zeros(len(limited))
+        return self._solve(objective, unit, limited, relaxed, monitor, attempts)
 
     def least_violation(
         self,
@@ -235,6 +237,7 @@ class OccupationProgram:
         limited: Sequence[tuple[Average, float]],
         relaxed: Floats,
         monitor: Monitor,
+        attempts: Attempts = ATTEMPTS,
     ) -> Occupation:
         """Minimise the objective; where inequalities are relaxed, one more variable t."""
         matrix, right = self._equations
@@ -250,7 +253,7 @@ class OccupationProgram:
             left = sparse.csr_array(sparse.hstack([left, -(relaxed / sizes)[:, None]]))
         bound = np.array([limit for _, limit in limited]) / sizes
         basis = self._basis(objective.size, right.size, bound.size)
-        found = linear_program(objective, (matrix, right), (left, bound), monitor, basis)
+        found = linear_program(objective, (matrix, right), (left, bound), monitor, basis, attempts)
         columns = self._columns
         y = found.x[: columns.count] * self._time[columns.state]
         law, weight = columns.spread(y)

@@ -14,7 +14,7 @@ from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.engine.structure import end_components
 from mdpcloud.errors import MultichainError, SolveError
 from mdpcloud.solve.constrained.dual import go_on
-from mdpcloud.solve.constrained.highs import Unsolved
+from mdpcloud.solve.constrained.highs import WARM, Unsolved
 from mdpcloud.solve.constrained.occupation import Average, Occupation, OccupationProgram
 from mdpcloud.solve.constrained.report import InfeasibleError, message_of, report_of
 from mdpcloud.solve.constrained.terms import Constraint
@@ -106,14 +106,18 @@ def occupation(
     rows = problem.table
     program = OccupationProgram(rows, expected=guess.law, start=guess.rows)
     cost = Average(rows.cost_rate, rows.cost)
+    limited = [(c.average, c.limit) for c in wanted]
     try:
-        return program.minimise(cost, [(c.average, c.limit) for c in wanted], monitor=monitor)
-    except Unsolved as error:
-        if not error.infeasible:
-            raise
-    report = report_of(problem, program, wanted, monitor)
+        return program.minimise(cost, limited, monitor=monitor, attempts=WARM)
+    except Unsolved:
+        report = report_of(problem, program, wanted, monitor)
     lower, missed = report.violation
     if lower > 0.0 and missed > 0.5 * tolerance:
         raise InfeasibleError(message_of(report), report)
+    try:
+        return program.minimise(cost, limited, monitor=monitor)
+    except Unsolved as error:
+        if not error.infeasible:
+            raise
     eased = [(c.average, c.limit + (missed + EASED) * c.unit) for c in wanted]
     return program.minimise(cost, eased, monitor=monitor)

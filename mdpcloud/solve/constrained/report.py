@@ -22,6 +22,7 @@ from mdpcloud.solve.limits import Monitor
 
 __all__ = ["Infeasibility", "InfeasibleError", "message_of", "report_of"]
 
+NOTHING = 1e-9  # of a best value: shown as 0
 PRICED = 1e-9  # of the sum of prices times units: smaller parts take no part in a conflict
 REPORT_TOLERANCE = 1e-8
 
@@ -120,13 +121,16 @@ def _best(problem: RowsProblem, constraint: Constraint, monitor: Monitor) -> tup
 
 def message_of(report: Infeasibility) -> str:
     """The report in words."""
-    alone = "; ".join(
-        f"{label}: at best {low:.6g}"
-        if high - low <= 1e-6 * abs(low)
-        else f"{label}: at best between {low:.6g} and {high:.6g}"
-        for label, (low, high) in report.alone.items()
-    )
+    alone = "; ".join(f"{label}: {_best_value(*ends)}" for label, ends in report.alone.items())
     return (
-        f"no policy meets the constraints; in conflict: {', '.join(report.conflict)}. One of them "
-        f"is missed by {report.violation[0]:.4g} of its unit at least. Alone, {alone}"
+        f"no policy meets the constraints; in conflict: {', '.join(report.conflict)}. Every policy "
+        f"misses one of them by {100.0 * report.violation[0]:.4g} % of its limit at least (of its "
+        f"largest value, for a limit of 0). The best value of each alone: {alone}"
     )
+
+
+def _best_value(low: float, high: float) -> str:
+    """A number where its bounds agree in six digits."""
+    if max(abs(low), abs(high)) <= NOTHING:
+        return "0"
+    return f"{low:.6g}" if high - low <= 1e-6 * abs(low) else f"{low:.6g} to {high:.6g}"
