@@ -429,6 +429,22 @@ def test_solve_prints_and_saves_the_optimum(
     assert (tmp_path / "solution.npz").exists()
 
 
+def test_a_solve_that_is_cut_short_is_printed_saved_and_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = tmp_path / "short.toml"
+    folder = Path(__file__).parents[1] / "experiments"
+    text = (folder / "base_like_1.toml").read_text(encoding="utf-8")
+    scenario.write_text(text.replace("[solve]", "[solve]\ntime_limit = 1e-9"), encoding="utf-8")
+    saved, record = tmp_path / "solution.npz", tmp_path / "record.json"
+    result = run("solve", scenario, "--save", saved, "--json", record)
+    assert "did not converge" in failed(result, 1)
+    assert "stopped at the time limit" in result.stdout
+    lower, upper = mc.load_solution(saved).bounds
+    assert lower < upper
+    assert json.loads(record.read_text(encoding="utf-8"))["optimum"]["lower"] == lower
+
+
 def test_indices_come_as_json_or_csv(file: Path) -> None:
     record = json.loads(run("indices", file).stdout)
     assert record["format"] == 1

@@ -32,7 +32,8 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
     except mc.SolveError as error:
-        say(str(error) if "did not converge" in str(error) else f"did not converge: {error}")
+        plain = isinstance(error, mc.InfeasibleError) or "did not converge" in str(error)
+        say(str(error) if plain else f"did not converge: {error}")
         for line in _so_far(error.partial):
             say(line)
         raise typer.Exit(NOT_CONVERGED) from error

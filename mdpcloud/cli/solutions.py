@@ -27,7 +27,10 @@ def print_solution(scenario: Scenario, solution: Any) -> None:
         if (caps := _caps(scenario)) is not None:
             typer.echo(f"best of the policies that stay within the caps {_listed(caps)}")
     typer.echo(status_of(solution))
-    typer.echo(f"{solution.solver}: {solution.iterations} iterations, {solution.elapsed:.2f} s")
+    reason = f" ({solution.reason})" if getattr(solution, "reason", "") else ""
+    typer.echo(
+        f"{solution.solver}{reason}: {solution.iterations} iterations, {solution.elapsed:.2f} s"
+    )
 
 
 def _what(scenario: Scenario) -> str:
@@ -85,6 +88,7 @@ def record_of(scenario: Scenario, solution: Any) -> dict[str, Any]:
         "optimum": {"lower": lower, "upper": upper},
         "status": getattr(solution.status, "name", str(solution.status)).lower(),
         "solver": solution.solver,
+        "reason": getattr(solution, "reason", ""),
         "iterations": solution.iterations,
         "elapsed": solution.elapsed,
     }

@@ -164,19 +164,31 @@ def _heading(scenario: Scenario) -> dict[str, Any]:
 
 
 def solve(scenario: Scenario, save: Path | None, json_file: Path | None) -> None:
-    """Solve, print and write the optimum, save the solution."""
+    """Solve, print and write the optimum, save the solution; a partial one as well."""
     _check_place("--save", save)
     _check_place("--json", json_file)
     _announce_compilation()
+    solution, error = _solved(scenario)
+    if solution is not None:
+        solutions.print_solution(scenario, solution)
+        _write({**_heading(scenario), **solutions.record_of(scenario, solution)}, json_file)
+        if save is not None:
+            solution.save(save)
+            say(f"solution: {save}")
+    if error is not None:
+        raise error
+
+
+def _solved(scenario: Scenario) -> tuple[Any, mc.SolveError | None]:
+    """The solution, or the partial one with the error that carries it."""
     with _mistakes_of(scenario):
         model = scenario.system.model(caps=scenario.solve.caps)
         with progress_bar(scenario.solve.tolerance) as progress:
-            solution = mc.solve(model, progress=progress, **scenario.solve.for_solve())
-    solutions.print_solution(scenario, solution)
-    _write({**_heading(scenario), **solutions.record_of(scenario, solution)}, json_file)
-    if save is not None:
-        solution.save(save)
-        say(f"solution: {save}")
+            try:
+                return mc.solve(model, progress=progress, **scenario.solve.for_solve()), None
+            except mc.SolveError as error:
+                partial = error.partial if hasattr(error.partial, "save") else None
+                return partial, error
 
 
 def indices(scenario: Scenario, form: str) -> str:

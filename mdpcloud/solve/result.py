@@ -141,8 +141,8 @@ def insist(result: Solution | Evaluation, tolerance: float, measure: str = "") -
     what = f"measure {measure!r}: " if measure else ""
     raise SolveError(
         f"{what}{result.status.value} after {result.iterations} iterations "
-        f"({result.elapsed:.3g} s): tolerance {tolerance:g} asked, {_reached(lower, upper, gap)}; bounds "
-        f"[{lower[state]:.12g}, {upper[state]:.12g}]{where}",
+        f"({result.elapsed:.3g} s): tolerance {tolerance:g} asked, "
+        f"{_reached(lower, upper, gap)}; bounds [{lower[state]:.12g}, {upper[state]:.12g}]{where}",
         result,
     )
 
