@@ -15,7 +15,7 @@ from mdpcloud.solve.direct import BAND, direct_limit
 from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.value_iteration import ValueIteration
 
-__all__ = ["candidates", "default_solvers"]
+__all__ = ["candidates"]
 
 SMALL = 1000  # states up to which a direct solve costs less than the sweeps
 SOON, LATE = 3000, 50_000  # sweeps before policy iteration, with and without direct solves
@@ -50,8 +50,3 @@ def _policies_first(reason: str) -> list[tuple[Any, str]]:
         (PolicyIteration(), reason),
         (ValueIteration(), "policy iteration did not close the bounds"),
     ]
-
-
-def default_solvers(problem: Any) -> list[Any]:
-    """The solvers of `candidates` alone."""
-    return [solver for solver, _ in candidates(problem)]

@@ -6,7 +6,7 @@ import pytest
 
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
-from mdpcloud.solve.choice import candidates, default_solvers
+from mdpcloud.solve.choice import candidates
 from mdpcloud.solve.direct import direct_limit
 from mdpcloud.solve.value_iteration import ValueIteration
 from tests.admission import admission, two_queues
@@ -32,7 +32,7 @@ def test_narrow_bands_are_solved_by_policies_first() -> None:
 
 @pytest.mark.parametrize(("caps", "sweeps"), [((99, 99), 3000), ((14, 14, 14), 50_000)])
 def test_others_are_swept_first(caps: tuple[int, ...], sweeps: int) -> None:
-    solvers = default_solvers(idle(*caps))
+    solvers = [solver for solver, _ in candidates(idle(*caps))]
     assert [s.name for s in solvers[:2]] == ["value_iteration", "policy_iteration"]
     assert solvers[0].most == sweeps
     assert solvers[-1] == ValueIteration()

@@ -256,7 +256,10 @@ def test_a_model_without_decisions_is_a_chain():
         stationary(tabular([np.eye(2), np.eye(2)]))
 
 
-@pytest.mark.parametrize("initial", [2, -1, 0.5, [1.0], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])
+@pytest.mark.parametrize(
+    "initial",
+    [2, -1, 0.5, [1.0], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0], None, "a", True, np.nan],
+)
 def test_a_wrong_initial_law_is_refused(initial):
     with pytest.raises(InputError, match="initial"):
         long_run(np.eye(2), initial)

@@ -380,7 +380,7 @@ def test_the_limit_on_work_is_stated(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"initial": 2}, "initial state 2 is not one of the states 0 to 1"),
+        ({"initial": 2}, "initial must be a state, 0 to 1, or 2 probabilities; it is 2"),
         ({"initial": [0.5, 0.6]}, "sum to 1"),
         ({"initial": [1.5, -0.5]}, "sum to 1"),
         ({"initial": [float("nan"), 1.0]}, "sum to 1"),

@@ -14,7 +14,7 @@ an estimate. Entries that add up to less than the tolerance are estimates too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,15 @@ from mdpcloud.model.matrices import as_matrix
 from mdpcloud.solve.stationary.irreducible import factor, law_of, scaled
 from mdpcloud.solve.stationary.kernels import push_mass
 
-__all__ = ["RecurrentClass", "chain_of", "long_run", "recurrent_classes", "stationary"]
+__all__ = [
+    "RecurrentClass",
+    "chain_of",
+    "chain_of_generator",
+    "initial_law",
+    "long_run",
+    "recurrent_classes",
+    "stationary",
+]
 
 DENSE_TRANSIENT = 600
 """Up to so many transient states are eliminated without subtraction."""
@@ -145,7 +153,7 @@ def long_run(
     array([0. , 0.5, 0.5])
     """
     chain = chain_of(chain_or_model, policy)
-    start = _initial_law(initial, chain)
+    start = initial_law(initial, chain)
     classes = closed_classes(chain.rates)
     law = np.zeros(chain.n)
     for states, weight in zip(classes, _absorbed(chain, classes, start), strict=True):
@@ -172,7 +180,7 @@ def chain_of(chain_or_model: Any, policy: Any = None) -> MarkovChain:
         raise InputError("the model has decisions; give the policy that takes them")
     if isinstance(problem, RowsProblem):
         explicit = problem.chain() if choice is None else problem.generator(choice)
-        return _chain_of_generator(explicit[0], problem)
+        return chain_of_generator(explicit[0], problem)
     rates = rates_under(problem, choice)
     return MarkovChain(problem.n, rates, np.ones(problem.n, np.bool_), False, problem.label)
 
@@ -191,7 +199,8 @@ def _chain_of_matrix(value: Any) -> MarkovChain:
     return markov_chain(transition_matrix=matrix)
 
 
-def _chain_of_generator(generator: Matrix, problem: Any) -> MarkovChain:
+def chain_of_generator(generator: Matrix, problem: Any) -> MarkovChain:
+    """Return the chain with a generator (n, n), its states those of a problem."""
     out = -generator.diagonal()
     rates = sparse.csr_array(generator + sparse.diags_array(out, format="csr"))
     rates.data[rates.data < 0] = 0
@@ -227,21 +236,26 @@ def _listing(chain: MarkovChain, classes: list[NDArray[np.int32]]) -> str:
     return ", ".join(map(name, classes[:4])) + (", ..." if len(classes) > 4 else "")
 
 
-def _initial_law(initial: int | ArrayLike, chain: MarkovChain) -> Floats:
-    if np.ndim(cast(Any, initial)) == 0:
-        state = int(cast(Any, initial))
-        if not (state == initial and 0 <= state < chain.n):
-            raise InputError(
-                f"initial state {initial!r} is not one of the states 0 to {chain.n - 1}"
-            )
-        law = np.zeros(chain.n)
-        law[state] = 1.0
-        return law
-    law = np.array(initial, np.float64)
+def initial_law(initial: int | ArrayLike, chain: MarkovChain) -> Floats:
+    """Law (n,) at time 0, from a state or probabilities.
+
+    Raises
+    ------
+    InputError
+        When it is neither.
+    """
+    wanted = f"initial must be a state, 0 to {chain.n - 1}, or {chain.n} probabilities"
+    try:
+        law = np.array(initial, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{wanted}; it is {initial!r}") from None
+    if law.ndim == 0:
+        if isinstance(initial, bool) or not (law == np.floor(law) and 0 <= law < chain.n):
+            raise InputError(f"{wanted}; it is {initial!r}")
+        return np.asarray(np.arange(chain.n) == int(law), np.float64)
     if law.shape != (chain.n,) or not (law >= 0).all() or not abs(law.sum() - 1.0) <= 1e-9:
         raise InputError(
-            f"initial must be a state or {chain.n} probabilities >= 0 that sum to 1; it has shape "
-            f"{law.shape} and sum {law.sum():g}"
+            f"{wanted} >= 0 that sum to 1; it has shape {law.shape} and sum {law.sum():g}"
         )
     return law
 

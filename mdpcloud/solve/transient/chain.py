@@ -19,7 +19,7 @@ from mdpcloud.model.model import Model
 from mdpcloud.model.tabular import TabularModel
 from mdpcloud.solve.evaluate import measure_rates
 from mdpcloud.solve.reward import sense_of
-from mdpcloud.solve.stationary.stationary import _chain_of_generator, chain_of
+from mdpcloud.solve.stationary.stationary import chain_of, chain_of_generator
 
 __all__ = ["CostedChain", "costed_chain"]
 
@@ -61,7 +61,7 @@ def _of_model(model: Any, policy: Any) -> CostedChain:
     explicit = RowsProblem(problem.rows(), problem.terms, problem.discrete, problem.label)
     generator, cost = explicit.generator(choice)
     return CostedChain(
-        _chain_of_generator(generator, problem),
+        chain_of_generator(generator, problem),
         sense_of(model) * cost,
         measure_rates(model, problem, choice),
     )

@@ -20,7 +20,7 @@ from mdpcloud.errors import InputError, SolveError
 from mdpcloud.model.chain import MarkovChain
 from mdpcloud.model.matrices import as_floats
 from mdpcloud.solve.limits import check_tolerance
-from mdpcloud.solve.stationary.stationary import _initial_law
+from mdpcloud.solve.stationary.stationary import initial_law
 from mdpcloud.solve.transient.chain import costed_chain
 from mdpcloud.solve.transient.method import method_sums
 from mdpcloud.solve.transient.products import Sums
@@ -161,7 +161,7 @@ def _on_reachable(
 
 def start_law(initial: int | ArrayLike, chain: MarkovChain) -> Floats:
     """Return the law (n,) at time 0, scaled to sum to 1."""
-    law = _initial_law(initial, chain)
+    law = initial_law(initial, chain)
     return np.asarray(law / law.sum(), np.float64)
 
 
