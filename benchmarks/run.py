@@ -176,8 +176,8 @@ def threading(runs: list[dict[str, float]]) -> Table:
         "One sweep of 61^3 by threads",
         ["threads", "kind", "wall us", "times faster"],
         rows,
-        f"Wall time, medians of processes with batches that take turns. Goal: two threads {THREADS:g} times as "
-        "fast as one, on an idle machine.",
+        "Wall time, medians of processes with batches that take turns. Goal: two threads "
+        f"{THREADS:g} times as fast as one, on an idle machine.",
     )
 
 
