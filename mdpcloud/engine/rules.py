@@ -65,12 +65,16 @@ def policy(model: Any, rules: Mapping[str, Any] | Any) -> Policy:
 def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
     """As `policy`, for a compiled problem; a `Policy` is checked like any other rules.
 
+    A solution or evaluation stands for its policy.
+
     Raises
     ------
     InputError
         As `policy`, and when a `Policy` was made for a model with other states or actions.
     """
     decisions = {term.name: (e, term) for e, term in enumerate(problem.terms) if term.decision}
+    own = getattr(rules, "policy", None)
+    rules = own if isinstance(own, Policy | TimedPolicy) else rules
     if isinstance(rules, TimedPolicy):
         raise InputError(
             "the policy changes with time, which needs a finite horizon: evaluate(model, policy, "

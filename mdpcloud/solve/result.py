@@ -15,13 +15,13 @@ from mdpcloud.model.policy import Policy
 from mdpcloud.solve.criteria import AverageCost, Criterion
 from mdpcloud.solve.limits import Status
 
-__all__ = ["Evaluation", "Solution", "insist"]
+__all__ = ["Evaluation", "Result", "Solution", "insist"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Result:
+class Result:
     """What a solution and an evaluation have in common.
 
     Attributes
@@ -103,13 +103,13 @@ class _Result:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(_Result):
-    """The optimum of a model; see the attributes of `_Result`."""
+class Solution(Result):
+    """The optimum of a model; see the attributes of `mdpcloud.solve.result.Result`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(_Result):
-    """The cost of a policy; see the attributes of `_Result`.
+class Evaluation(Result):
+    """The cost of a policy; see the attributes of `mdpcloud.solve.result.Result`.
 
     Attributes
     ----------

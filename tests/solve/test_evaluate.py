@@ -406,3 +406,11 @@ def test_a_partial_evaluation_is_carried_or_returned(monkeypatch):
     loose = mc.evaluate(model, "refuse", time_limit=1e-9, strict=False)
     assert loose.bounds == partial.bounds
     assert loose.bounds[0] <= 7.8 <= loose.bounds[1]
+
+
+def test_a_solution_stands_for_its_policy():
+    model = two_queues()
+    solution = mc.solve(model)
+    assert mc.evaluate(model, solution).bounds == mc.evaluate(model, solution.policy).bounds
+    law = mc.transient(model, 0, [1.0], solution).laws
+    np.testing.assert_array_equal(law, mc.transient(model, 0, [1.0], solution.policy).laws)
