@@ -73,6 +73,9 @@ class Move:
     weight: Value
     step: Step | None = None
 
+    def __post_init__(self) -> None:
+        _check_order("Move", "weight", self.weight)
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -80,6 +83,15 @@ class Flow:
 
     rate: Value
     step: Step
+
+    def __post_init__(self) -> None:
+        _check_order("Flow", "rate", self.rate)
+
+
+def _check_order(kind: str, first: str, value: Any) -> None:
+    """Refuse the arguments of a move or flow in the wrong order."""
+    if isinstance(value, Step):
+        raise InputError(f"{kind} takes the {first} first and then the step")
 
 
 Steps: TypeAlias = Step | Sequence[Move] | Callable[..., Any] | None

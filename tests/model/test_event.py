@@ -56,3 +56,9 @@ def test_a_step_cannot_be_changed_and_can_be_pickled():
 def test_choices_of_the_wrong_kind_number_or_name_are_refused(make, said):
     with refused(said):
         make()
+
+
+@pytest.mark.parametrize("make", [mc.Move, mc.Flow])
+def test_a_step_before_its_weight_is_refused(make):
+    with pytest.raises(mc.InputError, match="first and then the step"):
+        make(mc.step(jobs=+1), 0.5)
