@@ -12,7 +12,6 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rules import policy_for
 from mdpcloud.engine.structure import end_components
 from mdpcloud.errors import InputError, MultichainError, SolveError
-from mdpcloud.model.model import Model, is_count
 from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.chains import SingularChainError
@@ -26,6 +25,7 @@ from mdpcloud.solve.criteria import (
 )
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status, check_tolerance
+from mdpcloud.solve.measures import measure_rates
 from mdpcloud.solve.result import Evaluation, Solution, insist
 from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 
@@ -182,25 +182,6 @@ def _assemble(
         criterion=criterion,
         measures={name: (r.low, r.high) for name, r in measures.items()},
     )
-
-
-def measure_rates(model: Any, problem: Any, choice: Any) -> dict[str, Floats]:
-    """The rate (n,) whose long-run average each measure is, under a choice."""
-    if not isinstance(model, Model):
-        return {}
-    return {name: _measure_rate(m, name, problem, choice) for name, m in model.measures.items()}
-
-
-def _measure_rate(measure: Any, name: str, problem: Any, choice: Any) -> Floats:
-    if is_count(measure):
-        event, action = measure
-        e = next(k for k, term in enumerate(problem.terms) if term.name == event)
-        number = problem.terms[e].actions.index(action)
-        taken = choice[e] == number if isinstance(choice, np.ndarray) else choice[e][number]
-        return np.asarray(problem.field_values(problem.program.term_rate[e]) * taken)
-    parts = measure if isinstance(measure, (list, tuple)) else [measure]
-    total = sum((problem.field(part, f"measure {name!r}") for part in parts), np.zeros(problem.n))
-    return np.asarray(total)
 
 
 def improve(model: Any, policy_or_evaluation: Any) -> Policy:

@@ -20,6 +20,7 @@ from mdpcloud.model.limit import limit_of
 from mdpcloud.model.model import Model, is_count
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.solve.constrained.occupation import Average
+from mdpcloud.solve.measures import counted, rate_of
 
 __all__ = ["Constraint", "constraints_of"]
 
@@ -151,10 +152,7 @@ def _average(model: Model, problem: Any, name: str) -> Average:
     """A measure as rates per state and row."""
     measure, rows = model.measures[name], problem.rows()
     if is_count(measure):
-        event, action = measure  # type: ignore[misc]
-        e = next(k for k, term in enumerate(problem.terms) if term.name == event)
-        taken = (rows.term == e) & (rows.action == problem.terms[e].actions.index(action))
+        e, number = counted(measure, problem)
+        taken = (rows.term == e) & (rows.action == number)
         return Average(np.zeros(problem.n), np.where(taken, rows.rate, 0.0))
-    parts = measure if isinstance(measure, (list, tuple)) else [measure]
-    total = sum((problem.field(part, f"measure {name!r}") for part in parts), np.zeros(problem.n))
-    return Average(np.asarray(total, np.float64), np.zeros(rows.state.size))
+    return Average(rate_of(measure, name, problem), np.zeros(rows.state.size))
