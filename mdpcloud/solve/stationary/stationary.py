@@ -34,6 +34,7 @@ __all__ = [
     "RecurrentClass",
     "chain_of",
     "chain_of_generator",
+    "decided",
     "initial_law",
     "long_run",
     "recurrent_classes",
@@ -169,20 +170,31 @@ def chain_of(chain_or_model: Any, policy: Any = None) -> MarkovChain:
         return _without_policy(chain_or_model, policy)
     if isinstance(chain_or_model, np.ndarray | list | tuple) or sparse.issparse(chain_or_model):
         return _without_policy(_chain_of_matrix(chain_or_model), policy)
-    from mdpcloud.engine import compile_model
-    from mdpcloud.engine.rules import policy_for
-
-    problem: Any = compile_model(chain_or_model)
-    choice = None
-    if policy is not None:
-        choice = policy_for(problem, policy).choice(problem)
-    elif any(term.decision for term in problem.terms):
-        raise InputError("the model has decisions; give the policy that takes them")
+    problem, choice = decided(chain_or_model, policy)
     if isinstance(problem, RowsProblem):
         explicit = problem.chain() if choice is None else problem.generator(choice)
         return chain_of_generator(explicit[0], problem)
     rates = rates_under(problem, choice)
     return MarkovChain(problem.n, rates, np.ones(problem.n, np.bool_), False, problem.label)
+
+
+def decided(model: Any, policy: Any) -> tuple[Any, Any]:
+    """Compile a model, and return the problem and what its policy chooses; None without one.
+
+    Raises
+    ------
+    InputError
+        When the policy does not fit, or is missing where the model has decisions.
+    """
+    from mdpcloud.engine import compile_model
+    from mdpcloud.engine.rules import policy_for
+
+    problem: Any = compile_model(model)
+    if policy is not None:
+        return problem, policy_for(problem, policy).choice(problem)
+    if any(term.decision for term in problem.terms):
+        raise InputError("the model has decisions; give the policy that takes them")
+    return problem, None
 
 
 def _without_policy(chain: MarkovChain, policy: Any) -> MarkovChain:

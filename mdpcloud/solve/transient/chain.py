@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.engine.rules import policy_for
@@ -17,9 +16,9 @@ from mdpcloud.model.chain import MarkovChain
 from mdpcloud.model.matrices import as_floats
 from mdpcloud.model.model import Model
 from mdpcloud.model.tabular import TabularModel
-from mdpcloud.solve.evaluate import measure_rates
+from mdpcloud.solve.measures import measure_rates
 from mdpcloud.solve.reward import sense_of
-from mdpcloud.solve.stationary.stationary import chain_of, chain_of_generator
+from mdpcloud.solve.stationary.stationary import chain_of, chain_of_generator, decided
 
 __all__ = ["CostedChain", "costed_chain"]
 
@@ -54,10 +53,9 @@ def costed_chain(chain_or_model: Any, policy: Any, cost_rate: Any) -> CostedChai
 
 
 def _of_model(model: Any, policy: Any) -> CostedChain:
-    problem: Any = compile_model(model)
-    if policy is None and any(term.decision for term in problem.terms):
-        raise InputError("the model has decisions; give the policy that takes them")
-    choice = policy_for(problem, {} if policy is None else policy).choice(problem)
+    problem, choice = decided(model, policy)
+    if choice is None:
+        choice = policy_for(problem, {}).choice(problem)
     explicit = RowsProblem(problem.rows(), problem.terms, problem.discrete, problem.label)
     generator, cost = explicit.generator(choice)
     return CostedChain(
