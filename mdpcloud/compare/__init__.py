@@ -13,7 +13,7 @@ from mdpcloud.compare.run import describe_run
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.policies.index_rule import tie_order
-from mdpcloud.solve.limits import Goal, Monitor
+from mdpcloud.solve.limits import Monitor, check_tolerance
 from mdpcloud.systems.registry import is_system
 
 __all__ = ["Comparison", "Optimum", "Row", "compare", "evaluate_policies"]
@@ -106,7 +106,7 @@ def _settings(
     progress: Callable[[int, float, float], None] | None,
 ) -> Settings:
     tie_order(ties, ())
-    Goal(tolerance, 0.0)
+    check_tolerance(tolerance)
     Monitor(time_limit=time_limit)
     box = None if caps is None else tuple(caps)
     return Settings(tolerance, threads, box, solver, time_limit, progress)

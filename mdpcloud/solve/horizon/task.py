@@ -12,7 +12,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.solve.criteria import FiniteHorizon
 from mdpcloud.solve.horizon.enclosure import Enclosure, enclose
 from mdpcloud.solve.horizon.sweeps import Setting
-from mdpcloud.solve.limits import FLOOR, Goal, Monitor, Status
+from mdpcloud.solve.limits import FLOOR, Monitor, Status, check_tolerance
 from mdpcloud.solve.reward import sense_of
 from mdpcloud.solve.selection import values_per_state
 
@@ -85,7 +85,7 @@ class Task:
         """
         if not isinstance(criterion, FiniteHorizon):
             raise InputError(f"criterion is {criterion!r}; it must be mdpcloud.FiniteHorizon(...)")
-        Goal(tolerance, problem.cost_scale)  # refuses tolerances that are none
+        check_tolerance(tolerance)
         horizon = float(criterion.steps() if problem.discrete else criterion.time)
         cost = 0.0 if criterion.final_cost is None else criterion.final_cost
         final = sense_of(model) * values_per_state(cost, problem, "the final cost")

@@ -21,7 +21,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError
 from mdpcloud.model.model import Model
 from mdpcloud.solve.evaluate import evaluate
-from mdpcloud.solve.limits import Goal, Monitor, Progress
+from mdpcloud.solve.limits import Monitor, Progress, check_tolerance
 from mdpcloud.solve.optimise import solve
 from mdpcloud.solve.result import Evaluation, Solution
 
@@ -141,7 +141,7 @@ class Work:
     budget: Budget
 
     def __post_init__(self) -> None:
-        Goal(self.tolerance, 0.0)
+        check_tolerance(self.tolerance)
         Monitor(time_limit=self.budget.limit)
 
     def run(self, model: Any, rule: Any, before: Found | None) -> tuple[Found, Any]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from mdpcloud.errors import SolveError
-from mdpcloud.solve.limits import Goal, Progress
+from mdpcloud.solve.limits import Progress, check_tolerance
 from mdpcloud.solve.truncation.attempts import Bracket, Estimate, Truncation
 from mdpcloud.solve.truncation.boxes import (
     LARGEST,
@@ -104,7 +104,7 @@ def bracketed(
     >>> found.kind, round(found.cost, 6), found.error < 1e-8
     ('bracketed', 1.0, True)
     """
-    Goal(tolerance, 0.0)
+    check_tolerance(tolerance)
     work = Work(SHARE * tolerance, solver, threads, progress, Budget(time_limit))
     growth = growth_of(grow)
     attempt = Bracket(lower, upper, tolerance, work)
@@ -169,7 +169,7 @@ def estimated(
     >>> found.kind, abs(found.cost - 1.0) <= found.error <= 1e-8, found.boundary < 1e-8
     ('estimated', True, True)
     """
-    Goal(tolerance, 0.0)
+    check_tolerance(tolerance)
     work = Work(SHARE * tolerance, solver, threads, progress, Budget(time_limit))
     growth = growth_of(grow)
     found, status = on_growing_boxes(
