@@ -30,9 +30,6 @@ ChainSolver: TypeAlias = Callable[[Floats], Floats]
 DENSE = 150
 """States up to which a chain is eliminated as a dense matrix (a millisecond)."""
 
-DENSE_AFTER_ALL = 1000
-"""States up to which it is where sparse LU finds it singular (half a second)."""
-
 DIRECT = 5000
 """States up to which sparse LU comes first."""
 
@@ -66,11 +63,6 @@ def chain_solver(fixed: Paths, monitor: Monitor | None = None) -> ChainSolver:
     inner = int(fixed.n - fixed.terminal.sum())
     if inner <= DENSE:
         return _eliminated(fixed)
-    if inner <= DENSE_AFTER_ALL:
-        try:
-            return _factored(fixed)
-        except SolveError:
-            return _eliminated(fixed)
     return _factored(fixed) if inner <= DIRECT else Swept(fixed, monitor or Monitor())
 
 
