@@ -315,7 +315,9 @@ def test_where_every_state_is_a_target_nothing_is_spent():
     assert mc.solve(model, mc.TotalCost(targets=[0, 1])).values.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize(("arrivals", "cap"), [(1.2, 300), (2.0, 100), (2.0, 300), (2.0, 1500)])
+@pytest.mark.parametrize(
+    ("arrivals", "cap"), [(1.2, 300), (1.5, 500), (2.0, 100), (2.0, 300), (2.0, 1500)]
+)
 @pytest.mark.parametrize(
     "ask",
     [mc.solve, lambda model, *given, **more: mc.evaluate(model, {}, *given, **more)],

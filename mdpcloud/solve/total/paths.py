@@ -43,11 +43,15 @@ class Pair:
         return cls(values, np.zeros_like(values))
 
     def plus(self, change: Floats) -> Pair:
-        """Add a change, whose rounding is of no account; low stays below half a unit of high."""
-        low = self.low + change
-        high = self.high + low
-        part = high - self.high
-        return Pair(high, (self.high - (high - part)) + (low - part))
+        """Add a change, whose rounding is of no account; low stays below half a unit of high.
+
+        What overflows is not finite, which the bounds refuse.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            low = self.low + change
+            high = self.high + low
+            part = high - self.high
+            return Pair(high, (self.high - (high - part)) + (low - part))
 
     def below(self) -> Floats:
         """Return floats below; 0 stays 0."""
