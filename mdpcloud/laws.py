@@ -1,0 +1,1 @@
+"""Laws of durations: of service times and of patience."""
