@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -53,6 +54,8 @@ def tie_order(ties: str, speeds: Sequence[float]) -> NDArray[np.int64]:
 class IndexRule:
     """A rule: action 1 + k, k the node of lowest price, or action 0 where every node refuses.
 
+    The job goes to the first node in `order` whose price is within `margin` of the least price.
+
     Parameters
     ----------
     tables : tuple of functions
@@ -60,7 +63,7 @@ class IndexRule:
     order : sequence of int
         Nodes in the order in which they win ties.
     margin : float
-        Prices closer than this are equal.
+        Prices that are at most this far above the least one are equal to it.
     family : str
         The model's axis family.
 
@@ -78,14 +81,16 @@ class IndexRule:
     margin: float = 0.0
     family: str = "node"
 
+    def prices(self, k: int, last: int) -> NDArray[np.float64]:
+        """Price (last+1,) of one more job at node k in states 0..last, inf where it refuses."""
+        return self.tables[k](last)
+
     def __call__(self, x: Any) -> Any:
         """The action in state x, or in arrays of states."""
         jobs = getattr(x, self.family)
-        best: Any = np.inf
+        found = [self.prices(k, int(np.max(jobs[k])))[jobs[k]] for k in range(len(self.tables))]
+        least = reduce(np.minimum, found)
         action: Any = 0
-        for k in self.order:
-            price = self.tables[k](int(np.max(jobs[k])))[jobs[k]]
-            better = price < best - self.margin
-            action = np.where(better, k + 1, action)
-            best = np.where(better, price, best)
-        return action
+        for k in reversed(self.order):
+            action = np.where(found[k] <= least + self.margin, k + 1, action)
+        return np.where(np.isinf(least), 0, action)

@@ -1,0 +1,43 @@
+"""Rules that choose the component of least price: a state space of any size needs no table.
+
+With p_k(x_k) the price of one more job at component k, the job goes to
+
+    the first k in the order of ties with  p_k(x_k) <= min_j p_j(x_j) + margin,
+
+and nowhere (action 0) where every price is infinite. After a change of one component the choice is
+made in O(log n) by `mdpcloud.simulate.tournament_kernels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SeparableRule"]
+
+
+@runtime_checkable
+class SeparableRule(Protocol):
+    """A rule: action 1 + k for the component k of least price, 0 where every price is infinite."""
+
+    @property
+    def order(self) -> Sequence[int] | NDArray[np.int64]:
+        """Components in the order in which they win ties."""
+        ...
+
+    @property
+    def margin(self) -> float:
+        """Prices that are at most this far above the least one are equal to it."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """The axis family of the components."""
+        ...
+
+    def prices(self, k: int, last: int) -> NDArray[np.float64]:
+        """Price (last+1,) of one more job at component k in states 0..last, inf if refused."""
+        ...
