@@ -1,0 +1,156 @@
+"""Confidence intervals of long-run averages, from segments of replications.
+
+A replication of time T is split into batches of equal length; with n batches in all and batch means
+Y_1..Y_n about the mean Y, the interval is ::
+
+    Y ± t_{n-1}(0.975) sqrt(sum_i (Y_i - Y)^2 / (n (n - 1)))
+
+(nonoverlapping batch means, Law and Kelton 2000, section 9.5.3; with one batch per replication, the
+method of independent replications, section 9.5.2). Deviations are taken from the mean of all
+replications, so that replications that disagree widen the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from mdpcloud.errors import InputError
+from mdpcloud.simulate.protocol import Floats
+from mdpcloud.simulate.result import Estimate
+
+__all__ = ["BATCHES", "ROUNDING", "difference", "estimate", "estimates"]
+
+BATCHES = 20
+"""Batches that all replications together are split into, at least."""
+
+ROUNDING = 2.0**-40
+"""Error of a segment's average, relative to the largest one."""
+
+_UPPER = 0.975
+
+
+def estimate(kept: Floats) -> Estimate:
+    """Mean and 95 % interval of one average.
+
+    Parameters
+    ----------
+    kept : (R, S) array
+        Averages over the segments of each replication, without the warm-up.
+
+    Raises
+    ------
+    InputError
+        Where there is no segment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = estimate(np.array([[1.0], [2.0], [3.0]]))
+    >>> round(found.lower, 3), found.value, round(found.upper, 3)
+    (-0.484, 2.0, 4.484)
+    """
+    return estimates(np.asarray(kept)[:, :, None], [""])[""]
+
+
+def estimates(kept: Floats, names: Sequence[str]) -> dict[str, Estimate]:
+    """Means and 95 % intervals of several averages.
+
+    One observation in all gives no interval: it is then unbounded.
+
+    Parameters
+    ----------
+    kept : (R, S, C) array
+        Averages over the segments of each replication, without the warm-up.
+    names : sequence of C str
+        Names of the averages.
+
+    Raises
+    ------
+    InputError
+        Where there is no segment.
+    """
+    values, errors, variances = _moments(kept)
+    freedom = max(_batch_count(kept) - 1, 1)
+    half = float(stdtrit(freedom, _UPPER)) * errors + _rounding(kept)
+    samples = np.full(len(values), float(kept.shape[0] * kept.shape[1]))
+    spread = (errors > 0) & np.isfinite(errors)
+    samples[spread] = np.minimum(samples[spread], variances[spread] / errors[spread] ** 2)
+    columns = np.stack([values, values - half, values + half, errors, samples], axis=1).tolist()
+    return {name: Estimate(*column) for name, column in zip(names, columns, strict=True)}
+
+
+def difference(a: Floats, b: Floats, paired: bool) -> Estimate:
+    """Mean of ``a`` less that of ``b``, with its 95 % interval.
+
+    Parameters
+    ----------
+    a, b : (R, S) arrays
+        Averages over segments, without the warm-up.
+    paired : bool
+        Whether segment by segment they come from common random numbers; otherwise they are taken
+        as independent, with the degrees of freedom of Welch (1947).
+
+    Raises
+    ------
+    InputError
+        Where there is no segment, or pairs differ in shape.
+    """
+    if paired:
+        if a.shape != b.shape:
+            raise InputError(f"pairs need equal shapes; they are {a.shape} and {b.shape}")
+        return estimate(a - b)
+    first, second = estimate(a), estimate(b)
+    error = float(np.hypot(first.standard_error, second.standard_error))
+    half = float(_rounding(a[:, :, None])[0] + _rounding(b[:, :, None])[0])
+    if error == np.inf:
+        half = error
+    elif error > 0:
+        shares = np.array([first.standard_error, second.standard_error]) / error
+        half += error * float(stdtrit(_welch(shares**2, a, b), _UPPER))
+    value = first.value - second.value
+    samples = min(first.effective_samples, second.effective_samples)
+    return Estimate(value, value - half, value + half, error, samples)
+
+
+def _welch(shares: Floats, a: Floats, b: Floats) -> float:
+    """Degrees of freedom of the sum of the variances of two means, given their shares of it."""
+    freedom = np.array([_batch_count(a) - 1, _batch_count(b) - 1])
+    return float(1.0 / (shares**2 / np.maximum(freedom, 1)).sum())
+
+
+def _batch_count(kept: Floats) -> int:
+    """Number of batches in all replications."""
+    replications, segments = kept.shape[:2]
+    return int(replications * min(-(-BATCHES // replications), segments))
+
+
+def _rounding(kept: Floats) -> Floats:
+    """Rounding errors of the averages, (C,)."""
+    return np.asarray(ROUNDING * np.abs(kept).max(axis=(0, 1)))
+
+
+def _moments(kept: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means, their standard errors and variances of a segment's average, each (C,)."""
+    replications, segments, _ = kept.shape
+    if replications * segments == 0:
+        raise InputError(f"an estimate needs at least one segment; the series is {kept.shape}")
+    first = kept[0, 0]
+    deviations = kept - first
+    scale = np.abs(deviations).max(axis=(0, 1))
+    scale[scale == 0] = 1.0
+    deviations /= scale
+    means = deviations.mean(axis=(0, 1))
+    count = _batch_count(kept)
+    if count == 1:
+        infinite = np.full(len(means), np.inf)
+        return first + scale * means, infinite, infinite
+    length = segments // (count // replications)
+    used = count // replications * length
+    batches = deviations[:, segments - used :].reshape(count, length, -1).mean(axis=1)
+    # The batches leave out the first few segments when these do not divide; the mean does not.
+    variances = batches.var(axis=0, ddof=1) / count * used / segments
+    spread = deviations.reshape(replications * segments, -1).var(axis=0, ddof=1)
+    return first + scale * means, scale * np.sqrt(variances), scale**2 * spread
