@@ -4,13 +4,20 @@
 """
 
 from mdpcloud.scenario.reading import read_scenario
-from mdpcloud.scenario.settings import CompareSettings, Discount, Scenario, SolveSettings
+from mdpcloud.scenario.settings import (
+    CompareSettings,
+    Discount,
+    Scenario,
+    SimulateSettings,
+    SolveSettings,
+)
 from mdpcloud.scenario.template import new_scenario
 
 __all__ = [
     "CompareSettings",
     "Discount",
     "Scenario",
+    "SimulateSettings",
     "SolveSettings",
     "new_scenario",
     "read_scenario",

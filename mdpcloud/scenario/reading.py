@@ -16,7 +16,14 @@ from annotated_types import MinLen
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean, is_reference, load
 from mdpcloud.scenario.mistakes import Mistake, in_words
-from mdpcloud.scenario.settings import CompareSettings, Rule, Scenario, SolveSettings, Ties
+from mdpcloud.scenario.settings import (
+    CompareSettings,
+    Rule,
+    Scenario,
+    SimulateSettings,
+    SolveSettings,
+    Ties,
+)
 from mdpcloud.systems.registry import find_system, policy_names
 
 __all__ = ["read_scenario"]
@@ -63,6 +70,7 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         "parameters": Any if system is None else system,
         "solve": SolveSettings,
         "compare": _CompareTable,
+        "simulate": SimulateSettings,
     }
     values = _validated(document, known, file, mistakes)
     listed = _listed(document)
@@ -78,6 +86,7 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         cost_unit=values.cost_unit,
         solve=values.solve,
         compare=CompareSettings(policies or None, values.compare.ties, _spellings(listed)),
+        simulate=values.simulate,
         path=file,
         sha256=hashlib.sha256(content).hexdigest(),
     )
@@ -134,6 +143,7 @@ def _validated(
         "cost_unit": "cost unit",
         "solve": SolveSettings(),
         "compare": _CompareTable(),
+        "simulate": SimulateSettings(),
     }
     fields: dict[str, Any] = {key: (hint, defaults.get(key, ...)) for key, hint in known.items()}
     strict = ConfigDict(

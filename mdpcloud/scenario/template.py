@@ -51,6 +51,16 @@ tolerance = 1e-8              # largest difference of the certified bounds, rela
 # there are several decisions, a mapping from each of them to such a function
 {policies}
 ties = "fastest"              # which of equal indices: "first", "last", "fastest", "slowest"
+
+# [simulate]                  # for simulate, and for compare where there are too many states
+# events = 4_000_000          # of each policy; or time = 1000.0, {time}s of each replication
+# half_width = 0.01           # {cost}s per {time}; until the 95 % interval is so narrow
+# warm_up = "mser"            # {time}s left out at the beginning, or found by MSER-5
+# replications = 8
+# seed = 0                    # equal seeds give equal results
+# n_jobs = 1                  # replications that run at the same time
+# time_limit = 60.0           # seconds for all policies; then it stops with what is known
+# paths = {paths:19} # state variables whose paths simulate --plots draws
 """
 
 
@@ -86,7 +96,14 @@ def new_scenario(system: str) -> str:
     )
     policies = ("" if names else "# ") + f"policies = {_toml(names or ('my_rules.py:my_rule',))}"
     caps, meaning = _caps(example)
-    tail = _TAIL.format(policies=policies, caps=caps, meaning=meaning)
+    tail = _TAIL.format(
+        policies=policies,
+        caps=caps,
+        meaning=meaning,
+        time=TIME_UNIT,
+        cost=cost,
+        paths=_toml(("node[0]" if getattr(example, "nodes", ()) else "jobs",)),
+    )
     return head + "\n".join(_table("parameters", cls, example, cost)) + tail
 
 
