@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean, nearest
-from mdpcloud.systems.parameters import describe, hints, wrong_value
+from mdpcloud.parameters import describe, hints, wrong_value
 
 __all__ = ["Mistake", "in_words"]
 

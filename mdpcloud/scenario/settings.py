@@ -12,7 +12,8 @@ from annotated_types import Ge, Gt, Lt, MinLen, Unit
 
 from mdpcloud.errors import InputError
 from mdpcloud.model.limit import Limit
-from mdpcloud.systems.parameters import validate
+from mdpcloud.parameters import validate
+from mdpcloud.simulate.settings import SimulateSettings
 
 __all__ = [
     "CompareSettings",
@@ -152,59 +153,6 @@ class CompareSettings:
     policies: Mapping[str, str | Rule] | None = None
     ties: Ties = "fastest"
     spellings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class SimulateSettings:
-    """How to simulate: the table ``[simulate]`` of a scenario.
-
-    Parameters
-    ----------
-    events : int, optional
-        Events of each policy, in all replications together; with ``half_width``, at most.
-    time : float, optional
-        Simulated time of each replication, instead of ``events``.
-    half_width : float, optional
-        Half of the width of the 95 % interval of the cost at which to stop.
-    warm_up : "mser" or float
-        Time left out at the beginning of each replication; "mser" finds it by MSER-5.
-    replications : int
-        Independent runs, from whose differences the intervals are made.
-    seed : int
-        Equal seeds give equal results.
-    n_jobs : int
-        Replications that run at the same time.
-    time_limit : float, optional
-        Seconds after which to stop with what is known, for all policies together.
-    paths : tuple of str
-        State variables, such as ``"node[0]"``, whose paths are recorded for pictures.
-    """
-
-    events: Annotated[int, Ge(1)] | None = None
-    time: Annotated[float, Gt(0), Unit("time")] | None = None
-    half_width: Annotated[float, Gt(0), Unit("cost/time")] | None = None
-    warm_up: Literal["mser"] | Annotated[float, Ge(0), Unit("time")] = "mser"
-    replications: Annotated[int, Ge(2)] = 8
-    seed: Annotated[int, Ge(0)] = 0
-    n_jobs: Annotated[int, Ge(1)] = 1
-    time_limit: Annotated[float, Gt(0), Unit("second")] | None = None
-    paths: tuple[Annotated[str, MinLen(1)], ...] = ()
-
-    def __post_init__(self) -> None:
-        validate(self)
-        if self.events is not None and self.time is not None:
-            raise InputError("at most one of events and time can be given")
-        if (
-            self.time is not None
-            and not isinstance(self.warm_up, str)
-            and self.warm_up >= self.time
-        ):
-            raise InputError(f"warm_up is {self.warm_up:g}; it must be < time, {self.time:g}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """What is set, as plain data; the argument ``simulate`` of `mdpcloud.compare`."""
-        given = dataclasses.asdict(self)
-        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from mdpcloud.plugins import is_reference
-from mdpcloud.systems.parameters import bounds, describe, hints, unit_of
+from mdpcloud.parameters import bounds, describe, hints, unit_of
 from mdpcloud.systems.registry import find_system, policy_names, summary_of
 
 __all__ = ["new_scenario"]

@@ -1,7 +1,7 @@
 """The table [simulate] of a scenario."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -62,13 +62,7 @@ def test_the_table_holds_how_to_simulate(tmp_path: Path) -> None:
 def test_without_the_table_everything_has_its_default(tmp_path: Path) -> None:
     found = read(tmp_path, "").simulate
     assert found == read(tmp_path, "[simulate]").simulate == SimulateSettings()
-    assert found.to_dict() == {
-        "warm_up": "mser",
-        "replications": 8,
-        "seed": 0,
-        "n_jobs": 1,
-        "paths": (),
-    }
+    assert (found.warm_up, found.replications, found.seed) == ("mser", 8, 0)
 
 
 def test_every_mistake_is_reported_at_once_with_its_place_and_what_is_allowed(
@@ -128,6 +122,6 @@ def test_a_new_scenario_shows_a_table_that_can_be_used(tmp_path: Path) -> None:
     lines = new_scenario("cloud_routing").splitlines()
     first = next(k for k, line in enumerate(lines) if "[simulate]" in line)
     shown = "\n".join(line.removeprefix("# ") for line in lines[first:])
-    found: Any = read(tmp_path, shown).simulate.to_dict()
-    assert set(found) == set(SimulateSettings.__dataclass_fields__) - {"time"}
+    found = asdict(read(tmp_path, shown).simulate)
+    assert [name for name, value in found.items() if value is None] == ["time"]
     assert all(len(line) <= 100 for line in lines[first:])
