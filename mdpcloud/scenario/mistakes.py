@@ -11,11 +11,11 @@ import json
 import re
 import types
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from mdpcloud.errors import InputError
+from mdpcloud.parameters import describe, hints, tagged, wrong_value
 from mdpcloud.plugins import did_you_mean, nearest
-from mdpcloud.parameters import describe, hints, wrong_value
 
 __all__ = ["Mistake", "in_words"]
 
@@ -82,10 +82,22 @@ def _mistake(error: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, s
     if kind == "value_error":
         return place, f"{place}: {_without_class(error['ctx']['error'])}", False
     if kind == "dict_type":
-        return place, f"{place} must be a table, not {value!r}", False
+        of = f" of {describe(hint)}" if tagged(_known(hint)) else ""
+        return place, f"{place} must be a table{of}, not {value!r}", False
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _wrong_tag(place, hint, value, error["ctx"]["discriminator"].strip("'"))
     if kind == "dataclass_type" and not _is_choice(hint):
         return place, f"{place} must be a table of {', '.join(_fields(hint))}, not {value!r}", False
     return place, wrong_value(value, hint, place), isinstance(value, dict)
+
+
+def _wrong_tag(place: str, hint: Any, value: Any, field: str) -> tuple[str, str, bool]:
+    """A table whose kind is unknown or not given."""
+    place = f"{place}.{field}"
+    allowed: Any = Literal[tuple(tagged(_known(hint)))]
+    if field not in value:
+        return place, f"{place} is missing; it must be {describe(allowed)}", False
+    return place, wrong_value(value[field], allowed, place), False
 
 
 def _without_class(error: Exception) -> str:
@@ -104,6 +116,8 @@ def _walk(loc: Sequence[str | int], known: Mapping[str, Any]) -> tuple[str, Any,
             place, hint = f"{place}[{step}]", _item(hint, step)
         elif get_origin(_plain(hint)) is Mapping:
             place, siblings, hint = f"{place}.{_key(step)}", [], get_args(_plain(hint))[1]
+        elif tagged(_known(hint)):
+            hint = tagged(_known(hint))[str(step)]
         elif _is_choice(hint):
             if position + 1 < len(loc):
                 hint = next((one for one in _options(_plain(hint)) if _name(one) == step), hint)
@@ -125,6 +139,12 @@ def _plain(hint: Any) -> Any:
         return _plain(get_args(hint)[0])
     options = _options(hint)
     return _plain(options[0]) if len(options) == 1 else hint
+
+
+def _known(hint: Any) -> Any:
+    """Annotation without "or left out"."""
+    options = _options(hint)
+    return options[0] if len(options) == 1 else hint
 
 
 def _options(hint: Any) -> list[Any]:

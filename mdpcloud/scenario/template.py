@@ -6,12 +6,13 @@ import dataclasses
 import inspect
 import json
 import re
+import textwrap
 import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from mdpcloud.parameters import bounds, describe, hints, tagged, unit_of
 from mdpcloud.plugins import is_reference
-from mdpcloud.parameters import bounds, describe, hints, unit_of
 from mdpcloud.systems.registry import find_system, policy_names, summary_of
 
 __all__ = ["new_scenario"]
@@ -20,6 +21,7 @@ TIME_UNIT = "minute"
 COST_UNIT = "service fee"
 OWN_COST_UNIT = "euro"  # of systems of the user's own
 CAP = 40
+WIDEST = 100  # characters of a comment
 OPTIONAL = 100  # an optional number that is left out, if its limits allow this
 
 _HEAD = """\
@@ -125,9 +127,7 @@ def _table(
     for field, hint in fields:
         if _dataclass_of(hint) is None:
             if comments:
-                yield "# " + "; ".join(
-                    filter(None, [about.get(field.name), _limits(hint, cost_unit)])
-                )
+                yield from _comment(about.get(field.name, ""), _limits(hint, cost_unit))
             yield _line(field.name, _value(field, hint, example), hint)
     for field, hint in fields:
         nested = _dataclass_of(hint)
@@ -138,6 +138,11 @@ def _table(
                 yield from _table(place, nested, one, cost_unit, comments=comments and i == 0)
         elif nested is not None and not (value is None and field.default is None):
             yield from _table(f"{path}.{field.name}", nested, value, cost_unit, comments=comments)
+
+
+def _comment(*parts: str) -> list[str]:
+    text = "; ".join(filter(None, parts))
+    return textwrap.wrap(text, WIDEST, initial_indent="# ", subsequent_indent="#   ")
 
 
 def _line(name: str, value: Any, hint: Any) -> str:
@@ -187,8 +192,16 @@ def _base(hint: Any) -> Any:
     return hint
 
 
+def _known(hint: Any) -> Any:
+    """Annotation without "or left out"."""
+    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
+    return next((one for one in options if one is not type(None)), hint)
+
+
 def _dataclass_of(hint: Any) -> type[Any] | None:
     """Dataclass whose tables a field holds, one or a list of them."""
+    if tagged(_known(hint)):  # short enough for a line
+        return None
     base = _base(hint)
     if get_origin(base) is tuple:
         base = _base(get_args(base)[0])
@@ -198,6 +211,12 @@ def _dataclass_of(hint: Any) -> type[Any] | None:
 def _simplest(hint: Any) -> Any:
     """A simple value that an annotation allows; None for a dataclass, whose table follows."""
     base = _base(hint)
+    if options := tagged(_known(hint)):
+        first = next(iter(options.values()))
+        fields = [field for field in dataclasses.fields(first) if field.init]
+        return first(
+            **{field.name: _value(field, hints(first)[field.name], None) for field in fields}
+        )
     if get_origin(base) is Literal:
         return get_args(base)[0]
     if get_origin(base) is tuple:
@@ -218,6 +237,9 @@ def _number(hint: Any, first: float = 1.0) -> float:
 
 
 def _toml(value: Any) -> str:
+    if dataclasses.is_dataclass(value):
+        given = {name: one for name, one in vars(value).items() if one is not None}
+        return f"{{ {', '.join(f'{name} = {_toml(one)}' for name, one in given.items())} }}"
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(_toml(one) for one in value)}]"
     return json.dumps(value)
