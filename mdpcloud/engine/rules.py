@@ -18,7 +18,7 @@ from mdpcloud.model.policy import Policy
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.plugins import did_you_mean
 
-__all__ = ["action_numbers", "policy", "policy_for"]
+__all__ = ["action_numbers", "check_arguments", "one_of_several", "policy", "policy_for"]
 
 Array = NDArray[Any]
 SPOT_CHECKS = 32  # states at which a rule called with arrays is compared with one call per state
@@ -97,8 +97,8 @@ def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> 
     if len(decisions) == 1 and not _names_events(rules, problem, *decisions.values()):
         return {next(iter(decisions)): rules}
     if callable(rules) and len(decisions) > 1:
-        _check_arguments(rules, list(decisions))
-        return {name: partial(_one_of_several, rules, name, list(decisions)) for name in decisions}
+        check_arguments(rules, list(decisions))
+        return {name: partial(one_of_several, rules, name, list(decisions)) for name in decisions}
     if not isinstance(rules, Mapping):
         raise InputError(
             "give a rule per decision, as a mapping, or a function that returns a mapping; "
@@ -111,7 +111,7 @@ def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> 
     return rules
 
 
-def _one_of_several(rule: Callable[[Any], Any], name: str, decisions: Sequence[str], x: Any) -> Any:
+def one_of_several(rule: Callable[[Any], Any], name: str, decisions: Sequence[str], x: Any) -> Any:
     """What a rule of several decisions answers for one of them."""
     answers = rule(x)
     if not isinstance(answers, Mapping):
@@ -227,7 +227,7 @@ def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
 
 def _call(problem: Problem, term: TermInfo, rule: Callable[[Any], Any]) -> Any:
     """The rule in every state: one call with arrays where it takes them, else one per state."""
-    _check_arguments(rule, term.name)
+    check_arguments(rule, term.name)
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(rule(problem.state(slice(None))))
@@ -240,7 +240,7 @@ def _call(problem: Problem, term: TermInfo, rule: Callable[[Any], Any]) -> Any:
     return _one_by_one([_answer(problem, term, rule, s) for s in range(problem.n)])
 
 
-def _check_arguments(rule: Callable[[Any], Any], decisions: Any) -> None:
+def check_arguments(rule: Callable[[Any], Any], decisions: Any) -> None:
     """Refuse a function that cannot be called with the state alone."""
     try:
         signature = inspect.signature(rule)

@@ -25,8 +25,12 @@ __all__ = [
     "Term",
     "Transition",
     "choose_terms",
+    "condition_of",
     "evaluate_field",
     "evaluate_terms",
+    "moves_of",
+    "read_field",
+    "shift_of",
 ]
 
 Array = NDArray[Any]
@@ -121,12 +125,13 @@ def _event(event: Event, grid: Grid) -> Term:
 
 def _action(action: Action, owner: str, grid: Grid) -> Choice:
     cost = evaluate_field(action.cost, grid, f"{owner}: cost")
+    moves = [_move(move, owner, grid) for move in moves_of(action, grid, owner)]
+    return Choice(action.name, cost, condition_of(action.allowed, owner, grid), moves)
+
+
+def moves_of(action: Action, grid: Grid, owner: str) -> Sequence[Move]:
+    """The moves of an action, which may be a function of x."""
     steps = call(action.step, grid.x, f"{owner}: step") if callable(action.step) else action.step
-    moves = [_move(move, owner, grid) for move in _as_moves(steps, owner)]
-    return Choice(action.name, cost, _condition(action.allowed, owner, grid), moves)
-
-
-def _as_moves(steps: Any, owner: str) -> Sequence[Move]:
     if steps is None:
         return ()
     if isinstance(steps, Step):
@@ -142,10 +147,10 @@ def _as_moves(steps: Any, owner: str) -> Sequence[Move]:
 
 def _move(move: Move, owner: str, grid: Grid) -> Transition:
     weight = evaluate_field(move.weight, grid, f"{owner}: weight", nonnegative=True)
-    return Transition(weight, _shift(move.step, owner, grid))
+    return Transition(weight, shift_of(move.step, owner, grid))
 
 
-def _shift(step: Any, owner: str, grid: Grid) -> list[Any]:
+def shift_of(step: Any, owner: str, grid: Grid) -> list[Any]:
     """Integer displacement per flat axis, broadcasting over the grid."""
     if step is not None and not isinstance(step, Step):
         raise InputError(f"{owner}: {step!r} is not a step; write mdpcloud.step(axis=+1)")
@@ -175,15 +180,16 @@ def _control(control: Control, grid: Grid) -> Term:
 def _mode(mode: Mode, owner: str, grid: Grid) -> Choice:
     cost = evaluate_field(mode.cost_rate, grid, f"{owner}: cost rate")
     moves = [_flow(flow, owner, grid) for flow in mode.flows]
-    return Choice(mode.name, cost, _condition(mode.allowed, owner, grid), moves)
+    return Choice(mode.name, cost, condition_of(mode.allowed, owner, grid), moves)
 
 
 def _flow(flow: Flow, owner: str, grid: Grid) -> Transition:
     weight = evaluate_field(flow.rate, grid, f"{owner}: flow rate", nonnegative=True)
-    return Transition(weight, _shift(flow.step, owner, grid))
+    return Transition(weight, shift_of(flow.step, owner, grid))
 
 
-def _condition(allowed: Any, owner: str, grid: Grid) -> Array | None:
+def condition_of(allowed: Any, owner: str, grid: Grid) -> Array | None:
+    """The user's condition of an action or mode as booleans, None where there is none."""
     if allowed is None or allowed is True:
         return None
     value = call(allowed, grid.x, f"{owner}: allowed") if callable(allowed) else allowed
@@ -195,10 +201,7 @@ def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = Fa
 
     Entries that belong only to points outside the space are set to 0 when they are not valid.
     """
-    result = call(value, grid.x, owner) if callable(value) else value
-    if result is None or np.asarray(result).dtype.kind not in "biufO":
-        raise InputError(f"{owner} is {result!r}; it must be a number or an array of numbers")
-    array = _broadcast(np.array(result, dtype=np.float64), grid, owner)
+    array = read_field(value, grid, owner)
     bad = ~np.isfinite(array)
     if nonnegative:
         bad |= array < 0
@@ -212,6 +215,14 @@ def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = Fa
     if bad.any():
         array[bad] = 0.0
     return array
+
+
+def read_field(value: Any, grid: Grid, owner: str) -> Array:
+    """A number or function as a float64 array that broadcasts over the grid, whatever it holds."""
+    result = call(value, grid.x, owner) if callable(value) else value
+    if result is None or np.asarray(result).dtype.kind not in "biufO":
+        raise InputError(f"{owner} is {result!r}; it must be a number or an array of numbers")
+    return _broadcast(np.array(result, dtype=np.float64), grid, owner)
 
 
 def _broadcast(array: Array, grid: Grid, owner: str) -> Array:

@@ -32,7 +32,7 @@ Amount: TypeAlias = Any  # an integer, or an integer array that broadcasts over 
 Value: TypeAlias = float | NDArray[np.float64] | Callable[..., Any]
 Condition: TypeAlias = Callable[..., Any] | bool | None
 
-MOST_CHOICES = 127  # actions of an event or modes of a control, so that numbers fit int8
+MOST_CHOICES = 32_767  # actions of an event or modes of a control
 
 
 @dataclass(frozen=True)

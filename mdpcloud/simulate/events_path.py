@@ -1,0 +1,324 @@
+"""One replication of a model: its state, its random numbers, and what the kernel cannot do alone.
+
+The kernel returns when it needs more random numbers, larger tables or the rows of a state that a
+remembered group has not met before; these are provided here, and it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdpcloud.errors import InputError
+from mdpcloud.simulate import events_kernels as kernels
+from mdpcloud.simulate.columns import Column
+from mdpcloud.simulate.events_program import NONE, EventProgram, EventState, Mark, Stop, Time
+from mdpcloud.simulate.events_tables import Tables
+from mdpcloud.simulate.faults import explain
+from mdpcloud.simulate.protocol import Absorption, Floats, Record
+from mdpcloud.simulate.tournament_kernels import tournament
+
+if TYPE_CHECKING:
+    from mdpcloud.simulate.events import EventSimulation
+
+__all__ = ["EventPath"]
+
+AT_ONCE = 1 << 18  # events per call of the kernel
+BUFFER = 1 << 20  # random numbers in all buffers together
+LARGEST_BUFFER, SMALLEST_BUFFER = 4096, 64
+CHANGES = 4096  # recorded changes of a variable
+PREFETCHED = 256  # states near the present one whose rows are computed with it
+FIRST_SLOTS = 1 << 12
+
+Integers = NDArray[np.int64]
+
+
+class EventPath:
+    """A replication; implements `mdpcloud.simulate.protocol.Path`.
+
+    Parameters
+    ----------
+    simulation : EventSimulation
+    seed : SeedSequence
+    recorded : sequence of str
+        State variables.
+    """
+
+    def __init__(
+        self, simulation: EventSimulation, seed: np.random.SeedSequence, recorded: Sequence[str]
+    ) -> None:
+        self.simulation = simulation
+        self.recorded = [simulation.variables.index(name) for name in recorded]
+        self._names = list(recorded)
+        clocks = simulation.clocks
+        self._clock_streams = [_stream(seed, 0, e) for e in range(len(clocks))]
+        self._draw_streams = [_stream(seed, 1, e) for e, clock in enumerate(clocks) if clock.draws]
+        self._use(simulation.tables(simulation.first_sizes))
+        self.state = self._first_state()
+        self._stays: list[NDArray[np.float64]] = []
+        self._place_all()
+
+    # --- the protocol -----------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        """Events so far."""
+        return int(self.state.mark[Mark.EVENTS])
+
+    @property
+    def absorbed(self) -> Absorption | None:
+        """Where the path ended, if it did."""
+        since = float(self.state.now[Time.STILL])
+        if since == np.inf:
+            return None
+        return Absorption(since, self.simulation.axes.describe(self.state.x))
+
+    def advance(self, segments: int, length: float) -> Floats:
+        """Averages per segment; see the protocol.
+
+        Raises
+        ------
+        InputError
+            When an event or action is not possible in the state that the path has come to.
+        """
+        self.state.mark[Mark.SEGMENT] = 0
+        rows = np.zeros((segments, self.tables.totals))
+        stays = np.zeros((segments, len(self.recorded), self.state.occupation.shape[1]))
+        while True:
+            stop = kernels.run(self.program, self.state, rows, stays, float(length), AT_ONCE)
+            if stop == Stop.DONE:
+                break
+            if stop == Stop.REFILL:
+                self._refill()
+            elif stop == Stop.MISSING:
+                self._remember()
+            elif stop == Stop.BEYOND:
+                self._grow()
+                stays = _wider(stays, self.state.occupation.shape[1])
+            elif stop != Stop.PAUSE:
+                raise explain(self, stop)
+        self._stays.append(stays)
+        found = np.asarray((self.simulation.combination(self.tables) @ rows.T).T)
+        if not np.isfinite(found).all():
+            raise self._not_finite(rows)
+        return found
+
+    def record(self, name: str) -> Record:
+        """What was recorded of a state variable."""
+        r = self._names.index(name)
+        count = int(self.state.record_count[r])
+        width = max((stays.shape[2] for stays in self._stays), default=1)
+        parts = [_wider(stays, width)[:, r] for stays in self._stays]
+        return Record(
+            self.state.record_times[r, :count].copy(),
+            self.state.record_values[r, :count].copy(),
+            np.concatenate(parts) if parts else np.zeros((0, width)),
+        )
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def _use(self, tables: Tables) -> None:
+        self.tables = tables
+        self.program: EventProgram = tables.program
+        self._filled = self.program.data.size
+        self._entries = self._keys = 0
+
+    def _first_state(self) -> EventState:
+        simulation, p = self.simulation, self.program
+        groups, clocks, axes = len(self.tables.groups), len(simulation.clocks), len(p.cap)
+        self.program = p._replace(record=self._record_rows())
+        buffer = int(np.clip(BUFFER // clocks, SMALLEST_BUFFER, LARGEST_BUFFER))
+        recorded = len(self.recorded)
+        state = EventState(
+            x=np.array(simulation.start, dtype=np.int64),
+            place=np.zeros(groups, dtype=np.int64),
+            hash=np.zeros(groups, dtype=np.uint64),
+            since=np.zeros(groups),
+            total=np.zeros(self.tables.totals),
+            rate=np.full(clocks, -1.0),
+            left=np.array([stream.standard_exponential() for stream in self._clock_streams]),
+            clocks=tournament(np.full(clocks, np.inf)),
+            trees=np.full(int(p.tree_first[-1]), np.inf),
+            exponentials=np.zeros((clocks, buffer)),
+            used=np.full(clocks, buffer, dtype=np.int64),
+            uniforms=np.zeros((len(self._draw_streams), buffer)),
+            drawn=np.full(len(self._draw_streams), buffer, dtype=np.int64),
+            changed=np.zeros(groups, dtype=np.int64),
+            is_changed=np.zeros(groups, dtype=np.int8),
+            amount=self._amounts(),
+            now=np.array([0.0, np.inf, 0.0]),
+            mark=np.zeros(Mark.SIZE, dtype=np.int64),
+            slots=np.full(FIRST_SLOTS, NONE, dtype=np.int64),
+            entries=np.zeros((FIRST_SLOTS, 3), dtype=np.int64),
+            keys=np.zeros(FIRST_SLOTS * axes, dtype=np.int64),
+            record_since=np.zeros(recorded),
+            occupation=np.zeros((recorded, max(self.tables.sizes))),
+            record_times=np.zeros((recorded, CHANGES)),
+            record_values=np.zeros((recorded, CHANGES), dtype=np.int64),
+            record_count=np.ones(recorded, dtype=np.int64),
+        )
+        state.record_values[:, 0] = state.x[self.recorded]
+        state.mark[Mark.FIRED] = NONE
+        return state
+
+    def _record_rows(self) -> Integers:
+        rows = np.full(len(self.tables.sizes), NONE, dtype=np.int64)
+        rows[self.recorded] = np.arange(len(self.recorded))
+        return rows
+
+    def _amounts(self) -> Integers:
+        """Amount of every shift; 0 where a column holds it."""
+        actions = [action for clock in self.simulation.clocks for action in clock.actions]
+        shifts = [shift for a in actions for move in a.moves for shift in move.shifts]
+        return np.array([0 if isinstance(n, Column) else n for _, n in shifts], dtype=np.int64)
+
+    def _place_all(self) -> None:
+        """Find the places of all groups anew, and let all of them count as changed."""
+        s, groups = self.state, len(self.tables.groups)
+        s.place[:] = self.tables.places(s.x)
+        x = s.x.astype(np.uint64)
+        for g, group in enumerate(self.tables.groups):
+            multipliers = [self.tables.multiplier(k, g) for k in group.axes]
+            s.hash[g] = (np.array(multipliers, dtype=np.uint64) * x[list(group.axes)]).sum(
+                dtype=np.uint64
+            )
+        s.slots[:] = NONE
+        s.changed[:] = np.arange(groups)
+        s.is_changed[:] = 1
+        s.mark[Mark.CHANGED], s.mark[Mark.BEYOND] = groups, NONE
+
+    # --- what the kernel asks for -----------------------------------------------------------------
+
+    def _refill(self) -> None:
+        """Draw random numbers wherever less than half of a buffer is left."""
+        s = self.state
+        for e in np.flatnonzero(2 * s.used >= s.exponentials.shape[1]):
+            left = _to_front(s.exponentials[e], int(s.used[e]))
+            self._clock_streams[e].standard_exponential(out=s.exponentials[e, left:])
+            s.used[e] = 0
+        for u in np.flatnonzero(2 * s.drawn >= s.uniforms.shape[1]):
+            left = _to_front(s.uniforms[u], int(s.drawn[u]))
+            self._draw_streams[u].random(out=s.uniforms[u, left:])
+            s.drawn[u] = 0
+
+    def _grow(self) -> None:
+        """Let the tables hold larger coordinates."""
+        s, caps = self.state, self.simulation.caps
+        sizes = tuple(
+            size if x < size else min(cap + 1, max(2 * size, int(x) + 1))
+            for x, size, cap in zip(s.x, self.tables.sizes, caps, strict=True)
+        )
+        self._use(self.simulation.tables(sizes))
+        self.program = self.program._replace(record=self._record_rows())
+        self.state = s._replace(occupation=_wider(s.occupation, max(sizes)))
+        self._place_all()
+
+    def _remember(self) -> None:
+        """Compute the rows of a group in the present state, and in states near it."""
+        s, g = self.state, int(self.state.mark[Mark.GROUP])
+        group = self.tables.groups[g]
+        here = s.x[list(group.axes)]
+        states = np.vstack([here[None], self._near(here, group.axes)])
+        try:
+            rows = self.simulation.columns.rows(group, states)
+        except Exception:  # some state near by is none; the present one must do
+            states = states[:1]
+            rows = self.simulation.columns.rows(group, states)
+        self._store(g, states, rows)
+
+    def _near(self, here: Integers, axes: Sequence[int]) -> Integers:
+        """Coordinates that one or two moves lead to."""
+        moves = self.simulation.shifts[:, list(axes)]
+        moves = np.unique(moves[(moves != 0).any(axis=1)], axis=0)
+        if 0 < len(moves) <= int(PREFETCHED**0.5):
+            pairs = (moves[:, None] + moves[None, :]).reshape(-1, len(axes))
+            moves = np.unique(np.vstack([moves, pairs]), axis=0)
+            moves = moves[(moves != 0).any(axis=1)]
+        near = here + moves[:PREFETCHED]
+        caps = np.array([self.simulation.caps[k] for k in axes])
+        return np.asarray(near[((near >= 0) & (near <= caps)).all(axis=1)])
+
+    def _store(self, g: int, states: Integers, rows: Floats) -> None:
+        self._reserve(len(states), states.shape[1], rows.size)
+        s, data = self.state, self.program.data
+        multipliers = [self.tables.multiplier(k, g) for k in self.tables.groups[g].axes]
+        hashes = (states.astype(np.uint64) * np.array(multipliers, dtype=np.uint64)).sum(
+            axis=1, dtype=np.uint64
+        )
+        for state, key, row in zip(states, hashes, rows, strict=True):
+            slot = kernels.free_slot(s, g, key, state)
+            if slot == NONE:
+                continue
+            data[self._filled : self._filled + row.size] = row
+            s.keys[self._keys : self._keys + state.size] = state
+            s.entries[self._entries] = g, self._filled, self._keys
+            s.slots[slot] = self._entries
+            self._filled += row.size
+            self._keys += state.size
+            self._entries += 1
+
+    def _reserve(self, states: int, axes: int, numbers: int) -> None:
+        """Make room for more rows; slots stay at most half full."""
+        s = self.state
+        if self._filled + numbers > self.program.data.size or self._shares_data():
+            self.program = self.program._replace(
+                data=_longer(self.program.data, self._filled + numbers)
+            )
+        if self._keys + states * axes > s.keys.size:
+            s = s._replace(keys=_longer(s.keys, self._keys + states * axes))
+        if self._entries + states > len(s.entries):
+            s = s._replace(entries=_longer(s.entries, self._entries + states))
+        if 2 * (self._entries + states) > s.slots.size:
+            slots = np.full(4 * s.slots.size, NONE, dtype=np.int64)
+            s = s._replace(slots=slots)
+            self._fill_slots(s)
+        self.state = s
+
+    def _fill_slots(self, s: EventState) -> None:
+        for entry in range(self._entries):
+            g, _, key = s.entries[entry]
+            axes = self.tables.groups[g].axes
+            state = s.keys[key : key + len(axes)]
+            multipliers = [self.tables.multiplier(k, int(g)) for k in axes]
+            hashed = (state.astype(np.uint64) * np.array(multipliers, dtype=np.uint64)).sum(
+                dtype=np.uint64
+            )
+            s.slots[kernels.free_slot(s, g, hashed, state)] = entry
+
+    def _shares_data(self) -> bool:
+        return self.program.data is self.tables.data
+
+    def _not_finite(self, rows: Floats) -> InputError:
+        return InputError("a cost or measure is not finite in a state of the path")
+
+
+def _stream(seed: np.random.SeedSequence, kind: int, number: int) -> np.random.Generator:
+    """The random numbers of one purpose."""
+    key = (*seed.spawn_key, kind, number)
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed.entropy, spawn_key=key)))
+
+
+def _to_front(row: NDArray[np.float64], used: int) -> int:
+    """Move what is left of a buffer to its front; how much that is."""
+    left = row.size - used
+    row[:left] = row[used:].copy()
+    return left
+
+
+def _wider(array: Any, width: int) -> Any:
+    """An array whose last axis is longer, filled with 0."""
+    if array.shape[-1] >= width:
+        return array
+    padded = np.zeros((*array.shape[:-1], width))
+    padded[..., : array.shape[-1]] = array
+    return padded
+
+
+def _longer(array: Any, needed: int) -> Any:
+    """A copy with room for more along its first axis."""
+    grown = np.zeros((max(2 * len(array), needed), *array.shape[1:]), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
