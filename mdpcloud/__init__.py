@@ -68,6 +68,8 @@ _HOME = {
     "Move": "model.event",
     "Policy": "model.policy",
     "Reachable": "model.space",
+    "SimulationResult": "simulate",
+    "SimulationWarning": "simulate",
     "Solution": "solve",
     "Status": "solve",
     "TimedPolicy": "model.timed_policy",
@@ -85,13 +87,14 @@ _HOME = {
     "read_scenario": "scenario",
     "recurrent_classes": "solve",
     "sensitivity": "solve",
+    "simulate": "simulate",
     "solve": "solve",
     "stationary": "solve",
     "step": "model.event",
     "tabular": "model.tabular",
     "transient": "solve",
 }
-_SUBPACKAGES = ("indices", "queues", "systems")
+_SUBPACKAGES = ("indices", "laws", "queues", "systems")
 
 __all__ = [
     "Action",
@@ -113,6 +116,8 @@ __all__ = [
     "MultichainError",
     "Policy",
     "Reachable",
+    "SimulationResult",
+    "SimulationWarning",
     "Solution",
     "SolveError",
     "Status",
@@ -126,6 +131,7 @@ __all__ = [
     "first_passage",
     "improve",
     "indices",
+    "laws",
     "load_solution",
     "long_run",
     "markov_chain",
@@ -134,6 +140,7 @@ __all__ = [
     "read_scenario",
     "recurrent_classes",
     "sensitivity",
+    "simulate",
     "solve",
     "stationary",
     "step",
@@ -144,7 +151,7 @@ __all__ = [
 
 
 class _Package(ModuleType):
-    """The package: ``solve`` and ``compare`` are functions, though submodules bear their names."""
+    """The package: ``solve``, ``simulate`` and ``compare`` are functions, though submodules bear their names."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute, but let no submodule that is being imported hide a public function."""

@@ -126,3 +126,33 @@ class SimulationResult:
             hint = did_you_mean(name, self.names) or f"; there are {list(self.names)}"
             raise InputError(f"the simulation has no measure {name!r}{hint}")
         return np.asarray(self.series[:, :, self.names.index(name)])
+
+    def kept(self, name: str, warm_up: float | None = None) -> Floats:
+        """Averages per segment after the warm-up, (replications, kept segments)."""
+        left_out = self.warm_up if warm_up is None else warm_up
+        return self.series_of(name)[:, round(left_out / self.segment) :]
+
+    def is_coupled_with(self, other: SimulationResult) -> bool:
+        """Whether both have the same random numbers, replications and segments."""
+        mine = (self.seed, self.replications, self.segment, self.series.shape[1])
+        return mine == (other.seed, other.replications, other.segment, other.series.shape[1])
+
+    def difference(self, other: SimulationResult, name: str = COST) -> Estimate:
+        """Estimate of this average less that of another policy.
+
+        Parameters
+        ----------
+        other : SimulationResult
+            Of the same model or system. Where it has equal seed, time and replications, pairs of
+            replications are compared, which share their random numbers; otherwise both are taken as
+            independent, with Welch's interval.
+        name : str
+            The cost, or a measure.
+        """
+        from mdpcloud.simulate.estimates import difference
+
+        paired = self.is_coupled_with(other)
+        if not paired:
+            return difference(self.kept(name), other.kept(name), paired=False)
+        warm_up = max(self.warm_up, other.warm_up)
+        return difference(self.kept(name, warm_up), other.kept(name, warm_up), paired=True)

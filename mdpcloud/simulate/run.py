@@ -1,0 +1,239 @@
+"""The replications of a simulation, advanced in turns by whole segments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.simulate import diagnostics, warm_up
+from mdpcloud.simulate.estimates import estimate
+from mdpcloud.simulate.horizon import Horizon, events_per_time, spawned
+from mdpcloud.simulate.protocol import Floats, Path, Simulation
+from mdpcloud.simulate.result import Estimate
+
+__all__ = ["Run"]
+
+Progress: TypeAlias = Callable[[int, float, float], None]
+
+MOST_SEGMENTS = 1000
+LEAST_SEGMENTS = 100
+MOST_NUMBERS = 5_000_000  # kept of all series
+FIRST_EVENTS = 400_000  # in all replications, before the half width is looked at
+ROUND = 0.5  # seconds: about the time between two looks at limits and interrupts
+
+
+class Run:
+    """A simulation while it runs.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    seed : SeedSequence
+    horizon : Horizon
+    recorded : sequence of str
+        State variables.
+
+    Attributes
+    ----------
+    series : (R, S, C) array
+        What has been simulated.
+    segment : float
+        Length of a segment (time).
+    status : str
+        See `mdpcloud.simulate.result.SimulationResult`.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        seed: np.random.SeedSequence,
+        horizon: Horizon,
+        recorded: Sequence[str] = (),
+    ) -> None:
+        self.simulation, self.seed, self.horizon = simulation, seed, horizon
+        self.recorded = tuple(dict.fromkeys(recorded))
+        for name in self.recorded:
+            if name not in simulation.variables:
+                there = did_you_mean(name, simulation.variables)
+                raise InputError(
+                    f"paths: there is no state variable {name!r}"
+                    f"{there or f'; there are {list(simulation.variables[:20])}'}"
+                )
+        self.started = time.perf_counter()
+        self.sense = int(getattr(simulation, "sense", 1))
+        self.status = "done"
+        self.most_time = self._most_time()
+        self.paths: list[Path] = [
+            simulation.path(spawned(seed, r), self.recorded) for r in range(horizon.replications)
+        ]
+        numbers = horizon.replications * len(simulation.names)
+        self.segments = int(np.clip(MOST_NUMBERS // numbers, LEAST_SEGMENTS, MOST_SEGMENTS))
+        self.series: Floats = np.zeros((horizon.replications, 0, len(simulation.names)))
+        self.segment = self.most_time / self.segments
+        self._round = 1
+
+    def _most_time(self) -> float:
+        """Time to simulate in each replication, at most."""
+        horizon = self.horizon
+        if horizon.time is not None:
+            return float(horizon.time)
+        rate, _ = events_per_time(self.simulation, self.seed, horizon.most_events)
+        most = horizon.most_events / (horizon.replications * rate)
+        if not isinstance(horizon.warm_up, str) and horizon.warm_up >= most:
+            raise InputError(
+                f"warm_up is {horizon.warm_up:g}, and {horizon.most_events} events are about "
+                f"{most:.3g} of time in each of {horizon.replications} replications: nothing is "
+                "left; give more events"
+            )
+        return most
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        """Events of all replications."""
+        return sum(path.events for path in self.paths)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def done(self) -> float:
+        """Time simulated in each replication."""
+        return self.series.shape[1] * self.segment
+
+    @property
+    def absorbed(self) -> int:
+        """Replications that have ended in a state that nothing leaves."""
+        return sum(path.absorbed is not None for path in self.paths)
+
+    @property
+    def dropped(self) -> int:
+        """Segments to leave out at the beginning."""
+        count = self.series.shape[1]
+        if self.absorbed == len(self.paths):
+            return min(count - 1, self._settled())
+        if isinstance(self.horizon.warm_up, str):
+            return min(warm_up.common(self.series), count - 1)
+        return min(count - 1, int(np.ceil(self.horizon.warm_up / self.segment * (1 - 1e-12))))
+
+    def _settled(self) -> int:
+        """Segments until the last replication is absorbed."""
+        last = max(path.absorbed.time for path in self.paths if path.absorbed is not None)
+        return int(np.ceil(last / self.segment))
+
+    @property
+    def gain(self) -> Estimate:
+        """The cost so far."""
+        return estimate(self.series[:, self.dropped :, 0] * self.sense)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the interval of the cost should not be trusted."""
+        if self.absorbed:
+            return ()
+        return diagnostics.doubts(self.series[:, :, 0], self.dropped)
+
+    # --- work -------------------------------------------------------------------------------------
+
+    def go(self, progress: Progress | None = None) -> None:
+        """Simulate until the horizon, a limit or an interrupt.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Where it comes before anything is known.
+        """
+        try:
+            if self.horizon.half_width is None:
+                self._until(self.segments, progress)
+            else:
+                self._until_narrow(self.horizon.half_width, progress)
+            self._let_absorbed_settle()
+        except KeyboardInterrupt:
+            if self.series.shape[1] < 2:
+                raise
+            self.status = "interrupted"
+        if self.absorbed and self.status == "done":
+            self.status = "absorbed"
+
+    def _until_narrow(self, target: float, progress: Progress | None) -> None:
+        """Prolong the run until the interval is narrow enough."""
+        most = self.most_time
+        rate = self._rate()
+        first = min(most, FIRST_EVENTS / (rate * len(self.paths)))
+        self.segment = first / self.segments
+        self._until(self.segments, progress)
+        while self.status == "done" and self.absorbed < len(self.paths):
+            longer = _longer(self.series[:, self.dropped :, 0], target)
+            if longer <= 1.0:
+                return
+            left = int((most - self.done) / self.segment + 1e-9)
+            if left < 1:
+                self.status = "half_width"
+                return
+            more = min(left, max(1, int(np.ceil((longer - 1.0) * self.series.shape[1]))))
+            self._until(self.series.shape[1] + more, progress)
+            self._coarsen()
+
+    def _rate(self) -> float:
+        """Events per unit of time in one replication."""
+        return events_per_time(self.simulation, self.seed, self.horizon.most_events)[0]
+
+    def _coarsen(self) -> None:
+        """Join pairs of segments while there are more than twice as many as wanted."""
+        while self.series.shape[1] > 2 * self.segments and self.series.shape[1] % 2 == 0:
+            self.series = _coarser(self.series)
+            self.segment *= 2.0
+
+    def _until(self, count: int, progress: Progress | None) -> None:
+        """Advance until there are that many segments, a limit is met, or all are absorbed."""
+        while self.series.shape[1] < count:
+            if self.absorbed == len(self.paths):
+                return
+            limit = self.horizon.time_limit
+            if limit is not None and self.elapsed > limit and self.series.shape[1] > 1:
+                self.status = "time_limit"
+                return
+            self._advance(min(self._round, count - self.series.shape[1]))
+            if progress is not None:
+                gain = self.gain
+                progress(self.events, gain.lower, gain.upper)
+
+    def _let_absorbed_settle(self) -> None:
+        """Have at least one segment after all replications are absorbed."""
+        if self.absorbed == len(self.paths) and self._settled() >= self.series.shape[1]:
+            self._advance(self._settled() + 1 - self.series.shape[1])
+
+    def _advance(self, segments: int) -> None:
+        """Advance every replication, and choose the length of the next round."""
+        began = time.perf_counter()
+        jobs = min(self.horizon.n_jobs, len(self.paths))
+        rows: list[Any]
+        if jobs == 1:
+            rows = [path.advance(segments, self.segment) for path in self.paths]
+        else:
+            work = (delayed(path.advance)(segments, self.segment) for path in self.paths)
+            rows = Parallel(n_jobs=jobs, prefer="threads")(work)
+        self.series = np.concatenate([self.series, np.stack(rows)], axis=1)
+        took = max(time.perf_counter() - began, 1e-9)
+        self._round = int(np.clip(segments * ROUND / took, 1, 2 * segments))
+
+
+def _longer(kept, target):
+    found = estimate(kept)
+    if found.half_width <= target:
+        return 1.0
+    return float(np.clip((found.half_width / target) ** 2 * 1.1, 1.2, 4.0))
+
+
+def _coarser(series):
+    return 0.5 * (series[:, ::2] + series[:, 1::2])
