@@ -1,4 +1,4 @@
-"""Makes the instances: routing as state-action pairs, a random sparse process, a chain."""
+"""Makes the instances: routing as state-action pairs, a random process, a chain, stations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,18 @@ from numpy.typing import NDArray
 
 from benchmarks.instances import read as read_routing
 from benchmarks.peers.instance import Chain, Decisions, write
+from benchmarks.peers.stations import Stations
 
-__all__ = ["GAIN", "MAKERS", "make", "pairs_of", "random_process", "two_queues"]
+__all__ = [
+    "GAIN",
+    "MAKERS",
+    "impatient",
+    "make",
+    "pairs_of",
+    "random_process",
+    "shortest_queue",
+    "two_queues",
+]
 
 SLACK = (
     1.05  # steps per time over the largest total rate: without self-loops chains may be periodic
@@ -22,6 +32,7 @@ SEED = 20260
 GAIN = 2.1091901576  # of routing; the boxes cut off less than 1e-9 of it
 LENGTH, TIME = 316, 10.0  # of each queue's axis, and of the transient
 FULL = 6  # the set: both queues at most this long
+EVENTS = 240_000  # simulated; some take a minute for them
 
 
 def make(name: str, folder: Path) -> Path:
@@ -133,11 +144,46 @@ def queue(length: int, arrivals: float, servers: int, service: float) -> Any:
     return sparse.diags_array([np.full(length - 1, arrivals), down], offsets=[1, -1], format="csr")
 
 
-MAKERS: dict[str, Callable[[], Decisions | Chain]] = {
+def impatient(events: int = EVENTS) -> Stations:
+    """The nodes of the routing model, each with a third of the stream; a sum of closed forms."""
+    from mdpcloud.queues.law import node_law
+
+    system, _ = read_routing("s")
+    servers, service, patience = np.array(
+        [(node.servers, node.service_rate, node.abandonment_rate) for node in system.nodes]
+    ).T
+    each = system.arrival_rate / len(system.nodes)
+    lost = [
+        node.abandonment_rate
+        * node_law(node.servers, node.service_rate, node.abandonment_rate, each, None).queue
+        for node in system.nodes
+    ]
+    counts = servers.astype(np.int64)
+    stream = (system.arrival_rate, "split", "abandonment", events)
+    return Stations(counts, service, patience, *stream, float(sum(lost)))
+
+
+def shortest_queue(events: int = EVENTS) -> Stations:
+    """Three nodes of ten servers at load 0.8; mdpcloud's value, certified to 1e-8."""
+    from benchmarks.peers.adapters.mdpcloud_simulation import described
+    from mdpcloud import evaluate
+
+    alike = np.full(3, 10), np.full(3, 2.0), np.zeros(3)
+    nodes = Stations(*alike, 48.0, "shortest", "jobs", events, np.nan)
+    model, rule = described(nodes, 35)  # 25 to 35 jobs make 3e-4 of difference, 30 to 35 2e-5
+    return Stations(**{**vars(nodes), "gain": evaluate(model, rule, tolerance=1e-8).gain})
+
+
+MAKERS: dict[str, Callable[[], Decisions | Chain | Stations]] = {
     **{f"routing_{size}": partial(routing, size) for size in ("s", "m", "l")},
     "sparse": partial(random_process, 100_000),
     "rows": partial(random_process, 250_000),
     "small": partial(random_process, 2_000),
     "queues": two_queues,
     "small_queues": partial(two_queues, 8, 1.0),
+    "impatient": impatient,
+    "small_impatient": partial(impatient, 4_000),
+    "shortest": shortest_queue,
+    "long_shortest": partial(shortest_queue, 100 * EVENTS),
+    "small_shortest": partial(shortest_queue, 4_000),
 }
