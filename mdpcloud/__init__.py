@@ -151,7 +151,7 @@ __all__ = [
 
 
 class _Package(ModuleType):
-    """The package: ``solve``, ``simulate`` and ``compare`` are functions, though submodules bear their names."""
+    """The package: ``solve``, ``simulate`` and ``compare`` are functions, not submodules."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute, but let no submodule that is being imported hide a public function."""

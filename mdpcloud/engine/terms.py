@@ -159,6 +159,8 @@ def shift_of(step: Any, owner: str, grid: Grid) -> list[Any]:
 
 
 def _amount(value: Any, owner: str, grid: Grid) -> Any:
+    if type(value) is int:
+        return value
     array = np.asarray(value)
     whole = array.dtype.kind == "f" and np.array_equal(array, np.round(array))
     if not whole and array.dtype.kind not in "biu":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
@@ -33,7 +33,7 @@ from mdpcloud.simulate.decisions import (
 )
 from mdpcloud.simulate.events_program import Answer
 from mdpcloud.simulate.events_tables import Tables
-from mdpcloud.simulate.protocol import COST, Floats
+from mdpcloud.simulate.protocol import COST
 from mdpcloud.simulate.separable import SeparableRule
 from mdpcloud.simulate.single_action import single_action
 from mdpcloud.simulate.tracing import PartialGrid, Touched, grid_over
@@ -244,10 +244,7 @@ class EventSimulation:
         return ActionPlan(action.name, self._condition(action, owner), cost, moves=moves)
 
     def _moves(self, action: Action, owner: str) -> list[MovePlan]:
-        everything = grid_over(
-            self.axes, range(len(self.axes)), np.array([self.start, self.start], dtype=np.int64)
-        )
-        moves = moves_of(action, everything, owner)
+        moves = moves_of(action, self._at_start, owner)
         plans = []
         for j, move in enumerate(moves):
             if len(moves) == 1 and not callable(move.weight) and np.all(np.equal(move.weight, 1.0)):
@@ -256,8 +253,14 @@ class EventSimulation:
                 weight = self._of_move(
                     action, owner, j, lambda m, g: read_field(m.weight, g, owner)
                 )
-            plans.append(MovePlan(weight, self._shifts(action, owner, j, move, everything)))
+            plans.append(MovePlan(weight, self._shifts(action, owner, j, move)))
         return plans
+
+    @cached_property
+    def _at_start(self) -> PartialGrid:
+        """The start state twice, as an array of states."""
+        states = np.array([self.start, self.start], dtype=np.int64)
+        return grid_over(self.axes, range(len(self.axes)), states)
 
     def _of_move(
         self, action: Action, owner: str, j: int, read: Callable[[Move, PartialGrid], Any]
@@ -266,10 +269,12 @@ class EventSimulation:
         return self.columns.add(lambda grid: read(moves_of(action, grid, owner)[j], grid))
 
     def _shifts(
-        self, action: Action, owner: str, j: int, move: Move, everything: PartialGrid
+        self, action: Action, owner: str, j: int, move: Move
     ) -> list[tuple[int, int | Column]]:
         found: list[tuple[int, int | Column]] = []
-        for k, amount in enumerate(shift_of(move.step, owner, everything)):
+        for k, amount in enumerate(shift_of(move.step, owner, self._at_start)):
+            if type(amount) is int and amount == 0:
+                continue
             if callable(action.step) and (np.ndim(amount) or amount):
                 read = partial(_amount, k, owner)
                 found.append((k, self._of_move(action, owner, j, read)))
@@ -294,13 +299,8 @@ class EventSimulation:
                 self._cost.append(self.columns.add(costs, summed=True))
             for flow in mode.flows:
                 rate = partial(_product, share, mode, flow.rate, f"{owner}: flow rate")
-                everything = grid_over(
-                    self.axes,
-                    range(len(self.axes)),
-                    np.array([self.start, self.start], dtype=np.int64),
-                )
                 step = Action(mode.name, flow.step)
-                shifts = self._shifts(step, owner, 0, Move(1.0, flow.step), everything)
+                shifts = self._shifts(step, owner, 0, Move(1.0, flow.step))
                 plan = ActionPlan(mode.name, moves=[MovePlan(None, shifts)])
                 self.clocks.append(
                     ClockPlan(control.name, self.columns.add(rate), Answer.FIXED, None, [plan])
@@ -371,9 +371,7 @@ class EventSimulation:
             return
 
     def _time_scale(self) -> float:
-        state = np.array([self.start], dtype=np.int64)
-        grid = grid_over(self.axes, range(len(self.axes)), state)
-        rates = [float(np.max(clock.rate.read(grid))) for clock in self.clocks]
+        rates = [self._at_the_start(clock.rate) for clock in self.clocks]
         total = sum(rate for rate in rates if rate > 0)
         if not total > 0:
             raise InputError(
@@ -381,6 +379,10 @@ class EventSimulation:
                 f"{self.axes.describe(self.start)}"
             )
         return 1.0 / total
+
+    def _at_the_start(self, column: Column) -> float:
+        state = np.array([[self.start[k] for k in column.axes]], dtype=np.int64)
+        return float(np.max(column.read(grid_over(self.axes, column.axes, state))))
 
 
 def event_simulation(

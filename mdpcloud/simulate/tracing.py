@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,7 +24,7 @@ __all__ = ["PartialGrid", "Touched", "axes_read", "grid_over"]
 MANY = 24  # coordinates; a function that reads more is taken to read all of them
 
 
-class Touched(Exception):  # noqa: N818  (no error)
+class Touched(Exception):
     """A hidden coordinate was used."""
 
     def __init__(self, axis: int) -> None:
@@ -64,11 +65,15 @@ class PartialGrid(Grid):
     @property
     def x(self) -> Any:
         """The named tuple that functions take."""
-        shown = [
-            np.array(column) if k in self.seen else Hidden(k)
-            for k, column in enumerate(self.columns)
-        ]
+        shown = _all_hidden(len(self.axes)).copy()
+        for k in self.seen:
+            shown[k] = np.array(self.columns[k])
         return self.axes.state(shown)
+
+
+@cache
+def _all_hidden(axes: int) -> list[Any]:
+    return [Hidden(k) for k in range(axes)]
 
 
 def grid_over(axes: Axes, seen: Sequence[int], states: NDArray[np.int64]) -> PartialGrid:
