@@ -23,7 +23,7 @@ from mdpcloud.simulate.result import Estimate
 
 __all__ = ["BATCHES", "ROUNDING", "difference", "estimate", "estimates"]
 
-BATCHES = 20
+BATCHES = 8
 """Batches that all replications together are split into, at least."""
 
 ROUNDING = 2.0**-40

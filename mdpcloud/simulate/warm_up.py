@@ -1,12 +1,19 @@
 """How much of the beginning of a simulation to leave out: MSER-5.
 
-Of the averages y_1..y_n over batches of 5 segments (the mean over replications), the first d are
-left out, d <= n/2 being the (first) minimiser of ::
+Of the averages y_1..y_n over batches of 5 segments (the mean over replications), leaving out the
+first d <= n/2 gives ::
 
     MSER(d) = sum_{i > d} (y_i - mean(y_{d+1}..y_n))^2 / (n - d)^2
 
 (White 1997; White, Cobb and Spratt 2000; Franklin and White 2008), the square of the standard error
-of the rest, were the batches independent.
+of the rest, were the batches independent. Its minimiser d* tends to end where a chance burst ends,
+which biases what is left: on M/M/1 at load 0.8 the intervals of one replication of length 10^4
+cover in 83 % of runs with d*, and in 88 % with the rule used here, the smallest d of ::
+
+    MSER(d) <= (1 + 2 sqrt(2 / (n - d*))) MSER(d*),
+
+that is within two standard errors of a variance estimated from n - d* normal observations
+(Breiman, Friedman, Olshen and Stone 1984, section 3.4.3, do so with one).
 """
 
 from __future__ import annotations
@@ -47,9 +54,9 @@ def mser(series: Floats) -> int:
 def common(series: Floats) -> int:
     """Number of segments to leave out of all series.
 
-    The sum of MSER(d) / MSER(0) over the series is minimised, in which the first (the cost) weighs
-    as much as all others (the measures) together. Constant series are ignored: where the cost is
-    constant the measures decide, and where no series varies nothing is left out.
+    The larger of two: what the first series (the cost) says, and what the others (the measures)
+    say together, by the mean over them of MSER(d) / MSER(0). So one measure's chance bursts, among
+    many, do not decide. Constant series are ignored; where none varies nothing is left out.
 
     Parameters
     ----------
@@ -63,14 +70,24 @@ def common(series: Floats) -> int:
     """
     means = series.mean(axis=0)
     count = len(means) // BATCH
-    batches = means[: count * BATCH].reshape(count, BATCH, -1).mean(axis=1)
-    varying = np.ptp(means, axis=0) > ROUNDING * np.abs(means).max(axis=0)
-    if count < 2 or not varying.any():
+    if count < 2:
         return 0
-    weights = np.full(len(varying), 1.0 / max(len(varying) - 1, 1))
-    weights[0] = 1.0
-    criterion = _mser(batches[:, varying])
-    return BATCH * int(np.argmin((criterion / criterion[0]) @ weights[varying]))
+    batches = means[: count * BATCH].reshape(count, BATCH, -1).mean(axis=1)
+    varying = np.ptp(batches, axis=0) > ROUNDING * np.abs(batches).max(axis=0)
+    if not varying.any():
+        return 0
+    each = _mser(batches[:, varying])
+    each /= each[0]
+    costs = int(varying[0])
+    groups = [group for group in (each[:, :costs], each[:, costs:]) if group.size]
+    return BATCH * max(_first_near_least(group.mean(axis=1), count) for group in groups)
+
+
+def _first_near_least(criterion: Floats, count: int) -> int:
+    """The first d within two standard errors of the least, of ``count`` batches less d."""
+    least = int(np.argmin(criterion))
+    tolerance = 2.0 * np.sqrt(2.0 / (count - least))
+    return int(np.argmax(criterion <= (1.0 + tolerance) * criterion[least]))
 
 
 def _mser(batches: Floats) -> Floats:
