@@ -191,7 +191,7 @@ class Hyperexponential:
     def sample(self, generator: np.random.Generator, n: int) -> Floats:
         """Independent durations (n,) of mean 1."""
         means = 1.0 / np.array(self.rates)
-        branch = _drawn(np.cumsum(self.weights), generator.random(n))
+        branch = _drawn(np.cumsum(self.weights or ()), generator.random(n))
         scaled = means / np.dot(self.weights or (), means)
         return np.asarray(scaled[branch] * generator.standard_exponential(n))
 

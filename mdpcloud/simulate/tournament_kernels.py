@@ -30,7 +30,7 @@ def tournament(prices):
     return tree
 
 
-@kernel()
+@kernel(_nrt=False)
 def change_price(tree, leaf, price):
     """Give a leaf another price."""
     i = tree.size // 2 + leaf
@@ -43,7 +43,7 @@ def change_price(tree, leaf, price):
         tree[i] = least
 
 
-@kernel()
+@kernel(_nrt=False)
 def winner(tree, margin):
     """First leaf whose price is within the margin of the least; -1 where all are infinite."""
     most = tree[1] + margin
