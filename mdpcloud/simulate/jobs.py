@@ -96,8 +96,8 @@ class JobSimulation:
     >>> pool = Pool(1, Duration(Deterministic(), 0.5), room=1)
     >>> simulation = JobSimulation((pool,), 2.0, 1.0, False, {"node 0": 1.0})
     >>> path = simulation.path(np.random.SeedSequence(1))
-    >>> averages = dict(zip(simulation.names, path.advance(1, 5e4)[0], strict=True))
-    >>> round(averages["utilisation[0]"], 2)  # Erlang's formula: 1/2, whatever the law
+    >>> averages = dict(zip(simulation.names, path.advance(1, 5e4)[0].tolist(), strict=True))
+    >>> round(averages["utilisation[0]"], 2)  # by Erlang's formula, whatever the law
     0.5
     """
 
