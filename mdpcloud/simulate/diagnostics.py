@@ -1,16 +1,42 @@
-"""When the interval of a simulation is not to be trusted."""
+"""When the interval of a simulation is not to be trusted: too short a run, or too rare a thing.
+
+Two checks, on the segments that are kept:
+
+1. A replication has to be at least 50 integrated autocorrelation times long, and all replications
+   together 200 (the rule of 50 is that of Sokal 1997 and of Foreman-Mackey et al. 2013, section 3).
+   An M/M/1 queue at load 0.95 that starts empty fails this in all runs that are shorter than some
+   20 such times, whatever their intervals.
+2. At least 10 segments have to differ from the median segment. Where they all lie at 0, whatever
+   happens less often than about 3 times in the run may have been missed ("rule of three", Hanley
+   and Lippman-Hand 1983).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from mdpcloud.simulate.protocol import Floats
+from mdpcloud.simulate.correlation import correlation_times
+from mdpcloud.simulate.estimates import ROUNDING
+from mdpcloud.simulate.protocol import COST, Floats
 
-__all__ = ["doubts"]
+__all__ = ["doubts", "seldom"]
+
+LEAST_LENGTH = 50.0
+"""Length of a replication, at least, in correlation times."""
+
+LEAST_TOTAL = 200.0
+"""Length of all replications together, at least, in correlation times."""
+
+LEAST_SEEN = 10
+"""Segments that have to differ from the others."""
+
+_SHOWN = 5
 
 
 def doubts(series: Floats, dropped: int) -> tuple[str, ...]:
-    """Why the run is too short for its interval to be trusted; empty when it seems long enough.
+    """Why the run is too short for the interval of its cost; empty when it seems long enough.
 
     Parameters
     ----------
@@ -18,42 +44,73 @@ def doubts(series: Floats, dropped: int) -> tuple[str, ...]:
         Averages of the cost over the segments of each replication, warm-up included.
     dropped : int
         Segments that are left out as warm-up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1).normal(size=(8, 500))
+    >>> doubts(noise, 0)
+    ()
+    >>> doubts(noise.cumsum(axis=1), 0)
+    ('the run is too short: the cost stays correlated over ...
     """
-    kept = series[:, dropped:]
-    if np.ptp(kept) == 0:
-        return ()
-    length = kept.shape[1]
-    time = correlation_time(kept)
-    if length < LEAST_LENGTH * time:
-        return (
-            f"the run is too short: after the warm-up a replication is {length / time:.2g} times "
-            f"as long as its cost stays correlated, and {LEAST_LENGTH} times are needed",
-        )
-    return ()
+    kept = series[:, dropped:, None]
+    return (*_too_short(kept), *seldom(kept, [COST]))
 
 
-LEAST_LENGTH = 50
-"""Kept length of a replication in integrated autocorrelation times, at least."""
-
-_WINDOW = 5.0
-
-
-def correlation_time(kept: Floats) -> float:
-    """Integrated autocorrelation time 1 + 2 sum_k rho_k, in segments.
-
-    The sum ends at the first lag of at least five times its value (Sokal 1997, section 3).
-    Autocorrelations are about the mean of all replications.
+def seldom(kept: Floats, names: Sequence[str]) -> tuple[str, ...]:
+    """Which averages rest on too few occurrences, or on none.
 
     Parameters
     ----------
-    kept : (R, S) array
-        Not all equal.
+    kept : (R, S, C) array
+        Averages over the segments of each replication, without the warm-up.
+    names : sequence of C str
+        Names of the averages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> seldom(np.zeros((8, 500, 1)), ["lost"])
+    ('never other than 0 in this run: lost; ...
     """
-    segments = kept.shape[1]
-    centred = kept - kept.mean()
-    centred /= np.abs(centred).max()
-    spectrum = np.abs(np.fft.rfft(centred, 2 * segments, axis=1)) ** 2
-    covariances = np.fft.irfft(spectrum.sum(axis=0))[:segments]
-    times = 2.0 * np.cumsum(covariances / covariances[0]) - 1.0
-    enough = np.arange(segments) >= _WINDOW * times
-    return float(max(times[np.argmax(enough) if enough.any() else -1], 1.0))
+    segments = kept.reshape(-1, kept.shape[2])
+    rounding = ROUNDING * np.abs(segments).max(axis=0)
+    seen = (np.abs(segments - np.median(segments, axis=0)) > rounding).sum(axis=0)
+    never = [n for n, zero in zip(names, (rounding == 0).tolist(), strict=True) if zero]
+    few = [n for n, k in zip(names, seen.tolist(), strict=True) if 0 < k < LEAST_SEEN]
+    found = []
+    if never:
+        found.append(
+            f"never other than 0 in this run: {_listed(never)}; what happens less than about 3 "
+            "times in a run of this length may have been missed, and is not in the interval"
+        )
+    if few:
+        found.append(
+            f"other than usual in fewer than {LEAST_SEEN} of {len(segments)} segments: "
+            f"{_listed(few)}; the intervals rest on too few occurrences"
+        )
+    return tuple(found)
+
+
+def _too_short(kept: Floats) -> tuple[str, ...]:
+    """Whether the cost stays correlated for too large a part of a replication."""
+    replications, length, _ = kept.shape
+    if np.ptp(kept) <= ROUNDING * np.abs(kept).max():
+        return ()
+    share = float(correlation_times(kept)[0]) / length
+    needed = max(LEAST_LENGTH, LEAST_TOTAL / replications)
+    if share * needed <= 1.0:
+        return ()
+    return (
+        f"the run is too short: the cost stays correlated over {share:.2g} of the length of a "
+        f"replication (warm-up left out), and that should be {1 / needed:.2g} or less; the "
+        "interval may be too narrow or in the wrong place (if longer runs say the same, there may "
+        "be no long-run average)",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

