@@ -22,9 +22,16 @@ from mdpcloud.model.policy import Policy
 from mdpcloud.model.space import Axes, Lattice
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.plugins import did_you_mean
-from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over
+from mdpcloud.simulate.tracing import PartialGrid, axes_read, grid_over
 
-__all__ = ["NO_ACTION", "answers", "chances", "is_asked_singly", "rules_by_event"]
+__all__ = [
+    "NO_ACTION",
+    "answers",
+    "chances",
+    "flat_columns",
+    "is_asked_singly",
+    "rules_by_event",
+]
 
 NO_ACTION = -3.0
 LARGEST = 200_000  # states up to which a model is enumerated to see what is a decision
@@ -147,10 +154,16 @@ class _ByState:
         self.numbers, self.values = numbers, np.append(values.astype(np.float64), np.nan)
 
     def __call__(self, x: Any) -> Array:
-        columns: list[Array] = []
-        for part in x:
-            columns += [np.asarray(c) for c in (part if isinstance(part, tuple) else (part,))]
+        columns = [np.asarray(column) for column in flat_columns(x)]
         return np.asarray(self.values[self.numbers(columns)])
+
+
+def flat_columns(x: Any) -> list[Any]:
+    """The coordinates of x, families flattened."""
+    columns: list[Any] = []
+    for part in x:
+        columns += part if isinstance(part, tuple) else [part]
+    return columns
 
 
 def _from_policy(
@@ -319,9 +332,3 @@ def _chance(value: Any, event: Event | Control, model: Model) -> Any:
         return lambda grid: by_state(grid.x)
     number = float(value)
     return lambda grid: number
-
-
-def see(grid: PartialGrid, axis: int) -> None:
-    """Make sure that a coordinate is known."""
-    if axis not in grid.seen:
-        raise Touched(axis)

@@ -28,6 +28,7 @@ from mdpcloud.simulate.decisions import (
     SPOT_CHECKS,
     answers,
     chances,
+    flat_columns,
     is_asked_singly,
     rules_by_event,
 )
@@ -158,8 +159,23 @@ class EventSimulation:
 
     def _field(self, value: Any, owner: str, *, summed: bool = False) -> Column:
         """Column of a number or function of x."""
-        key = id(value) if callable(value) else float(value)
-        return self.columns.add(lambda grid: read_field(value, grid, owner), key, summed=summed)
+        wanted = self._function(value, owner)
+        key = id(value) if callable(wanted) else float(value)
+        return self.columns.add(lambda grid: read_field(wanted, grid, owner), key, summed=summed)
+
+    def _function(self, value: Any, owner: str) -> Any:
+        """A number or a function of x; arrays over a lattice become functions."""
+        if callable(value) or not np.ndim(value):
+            return value
+        space = self.model.space
+        if not isinstance(space, Lattice) or np.ndim(value) > len(space.shape):
+            raise InputError(f"{owner} is an array; a simulation needs a function of x")
+        array = np.asarray(value, dtype=np.float64)
+        first = len(space.shape) - array.ndim
+        expected = space.shape[first:]
+        if any(n not in (1, size) for n, size in zip(array.shape, expected, strict=True)):
+            raise InputError(f"{owner} has shape {array.shape}; the lattice has {space.shape}")
+        return partial(_entries, array, first)
 
     def _sum(self, value: Any, owner: str) -> Column:
         return self._field(value, owner, summed=True)
@@ -250,9 +266,7 @@ class EventSimulation:
             if len(moves) == 1 and not callable(move.weight) and np.all(np.equal(move.weight, 1.0)):
                 weight = None
             else:
-                weight = self._of_move(
-                    action, owner, j, lambda m, g: read_field(m.weight, g, owner)
-                )
+                weight = self._of_move(action, owner, j, partial(self._weight, action, owner))
             plans.append(MovePlan(weight, self._shifts(action, owner, j, move)))
         return plans
 
@@ -267,6 +281,10 @@ class EventSimulation:
     ) -> Column:
         """Column of something of the j-th move of an action, whose step may depend on x."""
         return self.columns.add(lambda grid: read(moves_of(action, grid, owner)[j], grid))
+
+    def _weight(self, action: Action, owner: str, move: Move, grid: PartialGrid) -> Any:
+        value = move.weight if callable(action.step) else self._function(move.weight, owner)
+        return read_field(value, grid, owner)
 
     def _shifts(
         self, action: Action, owner: str, j: int, move: Move
@@ -295,10 +313,12 @@ class EventSimulation:
         for mode, share in zip(control.modes, shares, strict=True):
             owner = f"control {control.name!r}, mode {mode.name!r}"
             if _is_something(mode.cost_rate):
-                costs = partial(_product, share, mode, mode.cost_rate, f"{owner}: cost rate")
+                cost = self._function(mode.cost_rate, owner)
+                costs = partial(_product, share, mode, cost, f"{owner}: cost rate")
                 self._cost.append(self.columns.add(costs, summed=True))
             for flow in mode.flows:
-                rate = partial(_product, share, mode, flow.rate, f"{owner}: flow rate")
+                value = self._function(flow.rate, owner)
+                rate = partial(_product, share, mode, value, f"{owner}: flow rate")
                 step = Action(mode.name, flow.step)
                 shifts = self._shifts(step, owner, 0, Move(1.0, flow.step))
                 plan = ActionPlan(mode.name, moves=[MovePlan(None, shifts)])
@@ -343,8 +363,10 @@ class EventSimulation:
         for r, parts in enumerate(self._measures.values(), start=1):
             for part in parts:
                 rows.append(r)
-                counted = isinstance(part, ActionPlan)
-                totals.append(tables.count_of(part) if counted else tables.total_of(part))
+                if isinstance(part, ActionPlan):
+                    totals.append(tables.count_of(part))
+                else:
+                    totals.append(tables.total_of(part))
         shape = (len(self.names), tables.totals)
         return sparse.coo_array((np.ones(len(rows)), (rows, totals)), shape=shape).tocsr()
 
@@ -453,6 +475,13 @@ def _caps(space: Lattice | Reachable) -> tuple[int, ...]:
     if isinstance(space, Lattice):
         return tuple(space.axes.sizes)
     return (UNBOUNDED,) * len(space.axes)
+
+
+def _entries(array: Array, first: int, x: Any) -> Array:
+    """Entries of an array over the last axes of a lattice, of which ``first`` are left out."""
+    columns = flat_columns(x)[first:]
+    place = [c if n > 1 else 0 for c, n in zip(columns, array.shape, strict=True)]
+    return np.asarray(array[tuple(place)])
 
 
 def _truth(value: Any) -> Any:

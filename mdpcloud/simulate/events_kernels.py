@@ -8,7 +8,7 @@ reaction paths: Rathinam, Sheppard and Khammash 2010, J. Chem. Phys. 132, 034103
 
 The kernel draws no random numbers: it uses up buffers and returns when one is empty, when a table
 has to grow, and when something is wrong (`mdpcloud.simulate.events_program.Stop`); it goes on where
-it was when called again. The kernels allocate nothing, so they are compiled without numba's counting
+it was when called again. The kernels allocate nothing, so they are compiled without numba's count
 of references (``_nrt``), which would take twenty times as long as all the rest.
 """
 

@@ -74,7 +74,7 @@ class EventPath:
         since = float(self.state.now[Time.STILL])
         if since == np.inf:
             return None
-        return Absorption(since, self.simulation.axes.describe(self.state.x))
+        return Absorption(since, self.simulation.axes.describe(self.state.x.tolist()))
 
     def advance(self, segments: int, length: float) -> Floats:
         """Averages per segment; see the protocol.

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mdpcloud.errors import InputError
-from mdpcloud.model.model import choices_of
-from mdpcloud.simulate.events_program import NONE, Answer, Mark, Stop
+from mdpcloud.simulate.events_program import Answer, Mark, Stop
 from mdpcloud.simulate.single_action import NONE_ALLOWED, SEVERAL_ALLOWED
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ def explain(path: EventPath, stop: int) -> InputError:
     s = path.state
     clock = path.simulation.clocks[int(s.mark[Mark.CLOCK])]
     number = int(s.mark[Mark.ACTION])
-    state = path.simulation.axes.describe(s.x)
+    state = path.simulation.axes.describe(s.x.tolist())
     event = f"event {clock.name!r}"
     if stop == Stop.OUTSIDE:
         action = clock.actions[number].name

@@ -72,14 +72,14 @@ def _check_count(name: str, value: Any) -> None:
     optional = name == "events"
     if value is None and optional:
         return
-    if isinstance(value, bool) or not (isinstance(value, Integral) and value >= 1):
+    if isinstance(value, bool) or not (isinstance(value, Integral) and int(value) >= 1):
         raise InputError(f"{name} is {value!r}; it must be a whole number >= 1")
 
 
 def _check_positive(name: str, value: Any) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value < np.inf):
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < float(value) < np.inf):
         raise InputError(f"{name} is {value!r}; it must be a finite number > 0")
 
 
@@ -106,8 +106,8 @@ def spawned(seed: np.random.SeedSequence, key: int) -> np.random.SeedSequence:
 
 def events_per_time(
     simulation: Simulation, seed: np.random.SeedSequence, most_events: int
-) -> tuple[float, int]:
-    """Events per unit of time in a pilot run, and how many it simulated."""
+) -> float:
+    """Events per unit of time in a pilot run."""
     path = simulation.path(spawned(seed, PILOT_KEY))
     enough = min(PILOT_EVENTS, max(1, most_events // 10))
     length, time = simulation.time_scale, 0.0
@@ -122,4 +122,4 @@ def events_per_time(
         length = time
     if not (path.events and time > 0):
         raise InputError("no event happened in a pilot run; give a time")
-    return path.events / time, path.events
+    return path.events / time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -83,8 +84,7 @@ class Run:
         horizon = self.horizon
         if horizon.time is not None:
             return float(horizon.time)
-        rate, _ = events_per_time(self.simulation, self.seed, horizon.most_events)
-        most = horizon.most_events / (horizon.replications * rate)
+        most = horizon.most_events / (horizon.replications * self._rate)
         if not isinstance(horizon.warm_up, str) and horizon.warm_up >= most:
             raise InputError(
                 f"warm_up is {horizon.warm_up:g}, and {horizon.most_events} events are about "
@@ -108,7 +108,7 @@ class Run:
     @property
     def done(self) -> float:
         """Time simulated in each replication."""
-        return self.series.shape[1] * self.segment
+        return float(self.series.shape[1] * self.segment)
 
     @property
     def absorbed(self) -> int:
@@ -118,7 +118,7 @@ class Run:
     @property
     def dropped(self) -> int:
         """Segments to leave out at the beginning."""
-        count = self.series.shape[1]
+        count = int(self.series.shape[1])
         if self.absorbed == len(self.paths):
             return min(count - 1, self._settled())
         if isinstance(self.horizon.warm_up, str):
@@ -168,8 +168,7 @@ class Run:
     def _until_narrow(self, target: float, progress: Progress | None) -> None:
         """Prolong the run until the interval is narrow enough."""
         most = self.most_time
-        rate = self._rate()
-        first = min(most, FIRST_EVENTS / (rate * len(self.paths)))
+        first = min(most, FIRST_EVENTS / (self._rate * len(self.paths)))
         self.segment = first / self.segments
         self._until(self.segments, progress)
         while self.status == "done" and self.absorbed < len(self.paths):
@@ -184,9 +183,10 @@ class Run:
             self._until(self.series.shape[1] + more, progress)
             self._coarsen()
 
+    @cached_property
     def _rate(self) -> float:
-        """Events per unit of time in one replication."""
-        return events_per_time(self.simulation, self.seed, self.horizon.most_events)[0]
+        """Events per unit of time in one replication, from a pilot run."""
+        return events_per_time(self.simulation, self.seed, self.horizon.most_events)
 
     def _coarsen(self) -> None:
         """Join pairs of segments while there are more than twice as many as wanted."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mdpcloud.engine.terms import condition_of, moves_of, read_field, shift_of
 from mdpcloud.model.calls import call
 from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move
+from mdpcloud.model.model import choices_of
 from mdpcloud.simulate.columns import Reader
 from mdpcloud.simulate.tracing import PartialGrid, Touched
 
@@ -39,7 +40,7 @@ def single_action(event: Event | Control, caps: Sequence[int], where: Where) -> 
 
 
 def _number(event: Event | Control, caps: tuple[int, ...], where: Where, grid: PartialGrid) -> Any:
-    choices = event.actions if isinstance(event, Event) else event.modes
+    choices: Sequence[Action | Mode] = choices_of(event)
     owner = f"{'event' if isinstance(event, Event) else 'control'} {event.name!r}"
     number = np.full(grid.shape, NONE_ALLOWED)
     for a, choice in enumerate(choices):

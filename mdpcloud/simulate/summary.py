@@ -48,8 +48,8 @@ def _endings(run: Run) -> list[str]:
     count = len(run.paths)
     if len(ends) < count:
         return [
-            f"{len(ends)} of {count} replications ended in states that nothing leaves ({shown}); the "
-            "estimates are averages over the time simulated, not long-run averages"
+            f"{len(ends)} of {count} replications ended in states that nothing leaves ({shown}); "
+            "the estimates are averages over the time simulated, not long-run averages"
         ]
     return [
         f"all replications ended in states that nothing leaves ({shown}), the last at time "
