@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from mdpcloud.plots.paths import first_kept, name_parts, shade_warm_up
+from mdpcloud.plots.paths import name_parts, shade_warm_up
 from mdpcloud.plots.style import (
     BLUE,
     SKY,
@@ -54,10 +54,10 @@ def plot_convergence(
     InputError
         When there is no measure of that name.
     """
-    series, first = result.series_of(name), first_kept(result)
+    kept, segments = result.kept(name), result.series.shape[1]
     final = result.gain if name == COST else result.measures[name]
-    sizes, estimates = running(series[:, first:])
-    per_segment = result.events / series.shape[1]
+    sizes, estimates = running(kept)
+    first, per_segment = segments - kept.shape[1], result.events / segments
     figure = new_figure(3.0)
     axes = figure.subplots()
     draw_convergence(axes, (first + sizes) * per_segment, estimates, final, reference)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,13 +27,12 @@ from mdpcloud.plots.style import (
 )
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.simulate.estimates import estimates
-from mdpcloud.simulate.protocol import Floats, Record
+from mdpcloud.simulate.protocol import COST, Floats, Record
 from mdpcloud.simulate.result import Estimate, SimulationResult
 
 __all__ = [
     "draw_law",
     "draw_sample_path",
-    "first_kept",
     "name_parts",
     "occupation",
     "plot_path",
@@ -76,7 +74,8 @@ def plot_path(
         When the variable was not recorded.
     """
     records = _records(result, name)
-    shares = occupation(records, first_kept(result))
+    segments, kept = result.series.shape[1], result.kept(COST).shape[1]
+    shares = occupation(records, segments, segments - kept)
     exact = None if law is None else as_floats(law, "law").ravel()
     figure = new_figure(3.2)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
@@ -196,19 +195,18 @@ def draw_law(axes: Axes, shares: Sequence[Estimate], law: Floats | None = None) 
     return clean(axes, grid="x")
 
 
-def first_kept(result: SimulationResult) -> int:
-    """Number of segments that the warm-up takes."""
-    return math.ceil(result.warm_up / result.segment - 1e-9)
+def occupation(records: Sequence[Record], segments: int, first: int) -> list[Estimate]:
+    """Share of time at each value, over the segments from ``first`` on of all replications.
 
-
-def occupation(records: Sequence[Record], first: int) -> list[Estimate]:
-    """Share of time at each value, over the segments from ``first`` on of all replications."""
+    A segment may be made of several of those in which the share of time was recorded.
+    """
     width = max(record.occupation.shape[1] for record in records)
-    kept = [
-        np.pad(r.occupation[first:], ((0, 0), (0, width - r.occupation.shape[1]))) for r in records
-    ]
-    names = [str(value) for value in range(width)]
-    return list(estimates(np.stack(kept), names).values())
+    kept = np.zeros((len(records), segments - first, width))
+    for r, record in enumerate(records):
+        rows, values = record.occupation.shape
+        shares = record.occupation.reshape(segments, rows // segments, values).mean(axis=1)
+        kept[r, :, :values] = shares[first:]
+    return list(estimates(kept, [str(value) for value in range(width)]).values())
 
 
 def _largest(shares: Sequence[Estimate], law: Floats | None) -> int:

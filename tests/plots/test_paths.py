@@ -133,9 +133,15 @@ def test_values_hardly_ever_taken_get_no_bar_and_many_values_no_whiskers():
 
 def test_replications_may_have_seen_different_values():
     rng = np.random.default_rng(2)
-    shares = occupation([record(rng, 10, 5, 3), record(rng, 10, 5, 4)], 0)
+    shares = occupation([record(rng, 10, 5, 3), record(rng, 10, 5, 4)], 10, 0)
     assert len(shares) == 4
     assert sum(share.value for share in shares) == pytest.approx(1.0)
+
+
+def test_shares_may_be_recorded_in_parts_of_segments():
+    fine = record(np.random.default_rng(3), 40, 5)
+    joined = Record(fine.times, fine.values, fine.occupation.reshape(10, 4, 3).mean(axis=1))
+    assert occupation([fine], 10, 2) == occupation([joined], 10, 2)
 
 
 def test_a_variable_that_was_not_recorded_is_named():
