@@ -42,12 +42,12 @@ def test_long_runs_are_not_doubted(replications: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replications", [1, 8])
-@pytest.mark.parametrize("steps", [20, 60, 200, 600, 2000, 6000, 20_000, 60_000, 195_000])
+@pytest.mark.parametrize("steps", [20, 60, 200, 500, 2000, 6000, 20_000, 60_000, 195_000])
 def test_wrong_intervals_without_a_doubt_are_no_more_than_their_level(
     replications: int, steps: int
 ) -> None:
     runs = 400
-    segments = min(500, steps // 20 * 20)
+    segments = min(500, steps)
     series = queue_lengths(0.95, steps, segments, (runs, replications), steps + replications)
     silent = sum(excludes(run, 19.0) and not is_doubted(run) for run in series)
     assert silent <= (0.03 if steps < 100_000 else 0.08) * runs
