@@ -78,7 +78,7 @@ class ClockPlan:
     where: Column | None
     actions: list[ActionPlan]
     prices: list[Column] = field(default_factory=list)
-    rule: SeparableRule | None = None
+    rule: Any = None
 
     @property
     def draws(self) -> bool:
@@ -207,7 +207,8 @@ class EventSimulation:
             for action, chance in zip(actions, chances(rule, event, self.model), strict=True):
                 action.chance = self.columns.add(chance)
             return ClockPlan(event.name, rate, Answer.RANDOM, None, actions)
-        return ClockPlan(event.name, rate, Answer.COLUMN, self._answer(event, rule), actions)
+        answer = self._answer(event, rule)
+        return ClockPlan(event.name, rate, Answer.COLUMN, answer, actions, rule=rule)
 
     def _is_cheapest(self, event: Event, rule: Any) -> bool:
         """Whether a rule is separable, and too large to be tabulated."""

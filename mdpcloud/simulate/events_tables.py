@@ -126,7 +126,7 @@ class Tables:
             ),
             inside=_integers(_place(simulation.inside)),
             tree_first=_first(2 * leaves for leaves in trees),
-            tree_margin=np.array([float(clock.rule.margin) for clock in cheapest if clock.rule]),
+            tree_margin=np.array([float(clock.rule.margin) for clock in cheapest]),
             tree_action=_tree_actions(cheapest, trees),
             lump=self.lump,
         )
@@ -189,7 +189,7 @@ def _tree_actions(cheapest: Sequence[ClockPlan], trees: Sequence[int]) -> Intege
     """Per leaf the number of its component."""
     found: list[int] = []
     for clock, leaves in zip(cheapest, trees, strict=True):
-        order = [] if clock.rule is None else [int(k) for k in clock.rule.order]
+        order = [int(k) for k in clock.rule.order]
         found += order + [NONE] * (leaves - len(order))
     return _integers(found)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mdpcloud.errors import InputError
+from mdpcloud.model.calls import unknown_axis
+from mdpcloud.plugins import did_you_mean
 from mdpcloud.simulate.events_program import Answer, Mark, Stop
 from mdpcloud.simulate.single_action import NONE_ALLOWED, SEVERAL_ALLOWED
 
@@ -54,7 +58,19 @@ def _undecided(path: EventPath, clock: Any, number: int, state: str) -> str:
         )
     if number == NONE_ALLOWED:
         return f"event {clock.name!r} has a positive rate but no allowed action in state {state}"
+    near = did_you_mean(str(answer := _asked(path, clock)), names)
     return (
-        f"the rule for {clock.name!r} returns no action in state {state}; actions are {names}, or "
-        f"their numbers 0..{len(names) - 1}"
+        f"the rule for {clock.name!r} returns {answer!r} in state {state}, which is no action"
+        f"{near or f'; actions are {names}, or their numbers 0..{len(names) - 1}'}"
     )
+
+
+def _asked(path: EventPath, clock: Any) -> Any:
+    """What a rule answers in the present state, alone."""
+    if not callable(clock.rule):
+        return clock.rule
+    x = path.simulation.axes.state([int(c) for c in path.state.x])
+    try:
+        return np.asarray(clock.rule(x)).tolist()
+    except AttributeError as error:
+        raise unknown_axis(error, x, f"the rule for {clock.name!r}") from error

@@ -78,6 +78,7 @@ class Run:
         self.series: Floats = np.zeros((horizon.replications, 0, len(simulation.names)))
         self.segment = self.most_time / self.segments
         self._round = 1
+        self._workers: Any = None
 
     def _most_time(self) -> float:
         """Time to simulate in each replication, at most."""
@@ -152,12 +153,14 @@ class Run:
         KeyboardInterrupt
             Where it comes before anything is known.
         """
+        jobs = min(self.horizon.n_jobs, len(self.paths))
         try:
-            if self.horizon.half_width is None:
-                self._until(self.segments, progress)
-            else:
-                self._until_narrow(self.horizon.half_width, progress)
-            self._let_absorbed_settle()
+            with Parallel(n_jobs=jobs, prefer="threads") as self._workers:
+                if self.horizon.half_width is None:
+                    self._until(self.segments, progress)
+                else:
+                    self._until_narrow(self.horizon.half_width, progress)
+                self._let_absorbed_settle()
         except KeyboardInterrupt:
             if self.series.shape[1] < 2:
                 raise
@@ -216,13 +219,8 @@ class Run:
     def _advance(self, segments: int) -> None:
         """Advance every replication, and choose the length of the next round."""
         began = time.perf_counter()
-        jobs = min(self.horizon.n_jobs, len(self.paths))
-        rows: list[Any]
-        if jobs == 1:
-            rows = [path.advance(segments, self.segment) for path in self.paths]
-        else:
-            work = (delayed(path.advance)(segments, self.segment) for path in self.paths)
-            rows = Parallel(n_jobs=jobs, prefer="threads")(work)
+        work = (delayed(path.advance)(segments, self.segment) for path in self.paths)
+        rows: list[Any] = self._workers(work)
         self.series = np.concatenate([self.series, np.stack(rows)], axis=1)
         took = max(time.perf_counter() - began, 1e-9)
         self._round = int(np.clip(segments * ROUND / took, 1, 2 * segments))
