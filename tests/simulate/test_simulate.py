@@ -252,7 +252,7 @@ def test_results_do_not_depend_on_the_number_of_jobs_or_on_rounds(
 ) -> None:
     first = mc.simulate(mm1(), threshold(9), rng=5, events=100_000)
     second = mc.simulate(mm1(), threshold(9), rng=5, events=100_000, n_jobs=3)
-    monkeypatch.setattr(run, "ROUND", 0.02)
+    monkeypatch.setattr(run, "ROUND", 0.1)
     third = mc.simulate(mm1(), threshold(9), rng=5, events=100_000, n_jobs=2)
     for other in (second, third):
         np.testing.assert_array_equal(first.series, other.series)
