@@ -18,10 +18,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mdpcloud.simulate.correlation import correlation_times
-from mdpcloud.simulate.estimates import ROUNDING
+from mdpcloud.simulate.estimates import rounding
 from mdpcloud.simulate.protocol import COST, Floats
 
-__all__ = ["doubts", "seldom"]
+__all__ = ["doubts", "remarks"]
 
 LEAST_LENGTH = 50.0
 """Length of a replication, at least, in correlation times."""
@@ -52,14 +52,13 @@ def doubts(series: Floats, dropped: int) -> tuple[str, ...]:
     >>> doubts(noise, 0)
     ()
     >>> doubts(noise.cumsum(axis=1), 0)
-    ('the run is too short: the cost stays correlated over ...
+    ('the run is too short: cost stays correlated over ...
     """
-    kept = series[:, dropped:, None]
-    return (*_too_short(kept), *seldom(kept, [COST]))
+    return remarks(series[:, dropped:, None], [COST])
 
 
-def seldom(kept: Floats, names: Sequence[str]) -> tuple[str, ...]:
-    """Which averages rest on too few occurrences, or on none.
+def remarks(kept: Floats, names: Sequence[str]) -> tuple[str, ...]:
+    """Why the intervals of some averages should not be trusted.
 
     Parameters
     ----------
@@ -71,14 +70,37 @@ def seldom(kept: Floats, names: Sequence[str]) -> tuple[str, ...]:
     Examples
     --------
     >>> import numpy as np
-    >>> seldom(np.zeros((8, 500, 1)), ["lost"])
+    >>> remarks(np.zeros((8, 500, 1)), ["lost"])
     ('never other than 0 in this run: lost; ...
     """
+    return (*_too_short(kept, names), *_seldom(kept, names))
+
+
+def _too_short(kept: Floats, names: Sequence[str]) -> list[str]:
+    """Which averages stay correlated for too large a part of a replication."""
+    replications, length, _ = kept.shape
+    varying = np.ptp(kept, axis=(0, 1)) > rounding(kept)
+    shares = np.where(varying, correlation_times(kept) / length, 0.0)
+    most = 1.0 / max(LEAST_LENGTH, LEAST_TOTAL / replications)
+    long = [name for name, share in zip(names, shares.tolist(), strict=True) if share > most]
+    if not long:
+        return []
+    return [
+        f"the run is too short: {_listed(long)} {'stays' if len(long) == 1 else 'stay'} correlated "
+        f"over {shares.max():.2g} of the length of a replication (warm-up left out), and that "
+        f"should be {most:.2g} or less; the interval may be too narrow or in the wrong place (if "
+        "longer runs say the same, there may be no long-run average)"
+    ]
+
+
+def _seldom(kept: Floats, names: Sequence[str]) -> list[str]:
+    """Which averages rest on too few occurrences, or on none."""
     segments = kept.reshape(-1, kept.shape[2])
-    rounding = ROUNDING * np.abs(segments).max(axis=0)
-    seen = (np.abs(segments - np.median(segments, axis=0)) > rounding).sum(axis=0)
-    never = [n for n, zero in zip(names, (rounding == 0).tolist(), strict=True) if zero]
-    few = [n for n, k in zip(names, seen.tolist(), strict=True) if 0 < k < LEAST_SEEN]
+    different = np.abs(segments - np.median(segments, axis=0)) > rounding(kept)
+    seen = different.sum(axis=0).tolist()
+    zeros = np.all(segments == 0, axis=0).tolist()
+    never = [n for n, zero in zip(names, zeros, strict=True) if zero]
+    few = [n for n, k in zip(names, seen, strict=True) if 0 < k < LEAST_SEEN]
     found = []
     if never:
         found.append(
@@ -90,24 +112,7 @@ def seldom(kept: Floats, names: Sequence[str]) -> tuple[str, ...]:
             f"other than usual in fewer than {LEAST_SEEN} of {len(segments)} segments: "
             f"{_listed(few)}; the intervals rest on too few occurrences"
         )
-    return tuple(found)
-
-
-def _too_short(kept: Floats) -> tuple[str, ...]:
-    """Whether the cost stays correlated for too large a part of a replication."""
-    replications, length, _ = kept.shape
-    if np.ptp(kept) <= ROUNDING * np.abs(kept).max():
-        return ()
-    share = float(correlation_times(kept)[0]) / length
-    needed = max(LEAST_LENGTH, LEAST_TOTAL / replications)
-    if share * needed <= 1.0:
-        return ()
-    return (
-        f"the run is too short: the cost stays correlated over {share:.2g} of the length of a "
-        f"replication (warm-up left out), and that should be {1 / needed:.2g} or less; the "
-        "interval may be too narrow or in the wrong place (if longer runs say the same, there may "
-        "be no long-run average)",
-    )
+    return found
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -30,10 +30,10 @@ from mdpcloud.simulate.correlation import correlation_times
 from mdpcloud.simulate.protocol import Floats
 from mdpcloud.simulate.result import Estimate
 
-__all__ = ["BATCHES", "ROUNDING", "difference", "estimate", "estimates"]
+__all__ = ["BATCHES", "ROUNDING", "difference", "estimate", "estimates", "rounding"]
 
 BATCHES = 8
-"""Batches that all replications together are split into, at least."""
+"""Batches that all replications together are split into, at least; two of each, at least."""
 
 ROUNDING = 2.0**-40
 """Error of a segment's average, relative to the largest one."""
@@ -87,7 +87,7 @@ def estimates(kept: Floats, names: Sequence[str]) -> dict[str, Estimate]:
     values, scale, between, within, variances = _moments(kept)
     freedom = max(_batch_count(kept) - 1, 1)
     half = scale * np.maximum(float(stdtrit(freedom, _UPPER)) * between, _NORMAL * within)
-    half += _rounding(kept)
+    half += rounding(kept)
     errors = np.maximum(between, within)
     samples = np.full(len(values), float(kept.shape[0] * kept.shape[1]))
     spread = (errors > 0) & np.isfinite(errors)
@@ -119,7 +119,7 @@ def difference(a: Floats, b: Floats, paired: bool) -> Estimate:
         return estimate(a - b)
     first, second = estimate(a), estimate(b)
     error = float(np.hypot(first.standard_error, second.standard_error))
-    half = float(_rounding(a[:, :, None])[0] + _rounding(b[:, :, None])[0])
+    half = float(rounding(a[:, :, None])[0] + rounding(b[:, :, None])[0])
     if error == np.inf:
         half = error
     elif error > 0:
@@ -139,11 +139,11 @@ def _welch(shares: Floats, a: Floats, b: Floats) -> float:
 def _batch_count(kept: Floats) -> int:
     """Number of batches in all replications."""
     replications, segments = kept.shape[:2]
-    return int(replications * min(-(-BATCHES // replications), segments))
+    return int(replications * min(max(2, -(-BATCHES // replications)), segments))
 
 
-def _rounding(kept: Floats) -> Floats:
-    """Rounding errors of the averages, (C,)."""
+def rounding(kept: Floats) -> Floats:
+    """Rounding errors of averages over segments (R, S, C), at most; (C,)."""
     return np.asarray(ROUNDING * np.abs(kept).max(axis=(0, 1)))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdpcloud.simulate.correlation import correlation_times
-from mdpcloud.simulate.diagnostics import doubts, seldom
+from mdpcloud.simulate.diagnostics import doubts, remarks
 from mdpcloud.simulate.estimates import estimate
 from mdpcloud.simulate.warm_up import mser
 from tests.simulate.queues import queue_lengths, variance_constant
@@ -103,6 +103,13 @@ def test_a_drift_is_doubted() -> None:
     assert is_doubted(noise + 0.01 * np.arange(1000))
 
 
+def test_averages_that_are_slower_than_the_run_are_named() -> None:
+    noise = np.random.default_rng(4).normal(size=(8, 1000, 3))
+    noise[:, :, 1] = noise[:, :, 1].cumsum(axis=1)
+    (sentence,) = remarks(noise, ["cost", "queue", "lost"])
+    assert sentence.startswith("the run is too short: queue stays correlated")
+
+
 def test_replications_that_disagree_are_doubted() -> None:
     noise = np.random.default_rng(2).normal(size=(8, 1000))
     assert is_doubted(noise + np.arange(8)[:, None])
@@ -124,7 +131,7 @@ def test_rare_things_are_named() -> None:
     kept[:, :, 1:8] = 0
     kept[0, :3, 8] = 0
     kept[0, 3:, 8] = kept[1:, :, 8] = 1
-    never, few = seldom(kept, [f"m{k}" for k in range(9)])
+    never, few = remarks(kept, [f"m{k}" for k in range(9)])
     assert "m1, m2, m3, m4, m5 and 2 more" in never
     assert "fewer than 10 of 4000 segments: m8" in few
-    assert seldom(kept[:, :, :1], ["m0"]) == ()
+    assert remarks(kept[:, :, :1], ["m0"]) == ()
