@@ -42,7 +42,7 @@ from mdpcloud.simulate.tracing import PartialGrid, Touched, grid_over
 __all__ = ["ClockPlan", "EventSimulation", "event_simulation"]
 
 UNBOUNDED = 2**62  # cap of a coordinate that has none
-LARGEST_TABLE = 1 << 18  # combinations up to which a rule of prices is tabulated
+LARGEST_BOX = 1 << 18  # points of a lattice in which a first state is looked for
 FIRST_SIZE = 64  # values of a coordinate that the first tables hold
 
 Array = NDArray[Any]
@@ -211,14 +211,8 @@ class EventSimulation:
         return ClockPlan(event.name, rate, Answer.COLUMN, answer, actions, rule=rule)
 
     def _is_cheapest(self, event: Event, rule: Any) -> bool:
-        """Whether a rule is separable, and too large to be tabulated."""
-        if not isinstance(rule, SeparableRule):
-            return False
-        sizes = self.first_sizes
-        cells = 1.0
-        for k in rule.order:
-            cells *= sizes[self.axes.position[rule.family, int(k)]]
-        return cells > LARGEST_TABLE and len(event.actions) == len(rule.order) + 1
+        """Whether a rule chooses the component of least price, for which no table is needed."""
+        return isinstance(rule, SeparableRule) and len(event.actions) == len(rule.order) + 1
 
     def _price(self, rule: SeparableRule, k: int) -> Column:
         axis = self.axes.position[rule.family, int(k)]
@@ -449,7 +443,7 @@ def _first_inside(space: Lattice) -> tuple[int, ...]:
     origin = (0,) * len(space.axes)
     if space.where is None or _is_inside(space, origin):
         return origin
-    if np.prod(np.array(space.shape, dtype=np.float64)) > LARGEST_TABLE:
+    if np.prod(np.array(space.shape, dtype=np.float64)) > LARGEST_BOX:
         raise InputError("the origin is no state of the space; give a start")
     inside = space.inside()
     place = int(np.argmax(inside))  # type: ignore[arg-type]
