@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 
 import mdpcloud as mc
 from tests.common.batches import excess, four_errors
+from tests.common.random_models import returning_models
 from tests.models import case, cases
 from tests.models.routing import instance, routing
 
@@ -17,8 +20,6 @@ EVENTS = 800_000
 REPLICATIONS = 8
 SEED = 20_261_130
 OPTIMAL = "optimal"
-
-
 HORIZONS = {"cycle of period two": {"time": 100_000.0}}  # averages over whole periods are equal
 
 RUNS = [
@@ -75,6 +76,18 @@ def test_simulated_gain_and_measures_are_those_of_evaluate(name, rule):
     assert result.status == "done"
     assert result.replications == REPLICATIONS
     assert worst(result, evaluation) <= 1.0
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(returning_models(decades=0.5), st.integers(0, 2**32 - 1))
+def test_random_models_cost_what_evaluate_says(model, seed):
+    policy = mc.solve(model).policy
+    try:
+        result = mc.simulate(model, policy, rng=seed, events=EVENTS // 4)
+    except mc.SimulationWarning:  # standard errors are those of runs that are long enough
+        reject()
+    assert worst(result, mc.evaluate(model, policy)) <= 1.0
 
 
 @pytest.mark.parametrize("name", ["A2", "B1", "B6"])
