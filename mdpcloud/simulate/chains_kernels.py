@@ -1,7 +1,8 @@
 """Kernels that run Markov chains in steps or in continuous time.
 
 Every jump takes one uniform number and, in continuous time, one exponential one, from arrays that
-the caller fills; a kernel returns when they are used up, and goes on where it stopped.
+the caller fills; a kernel returns when they are used up, and goes on where it stopped. Nothing is
+allocated here, so the kernels are compiled without numba's counting of references (``_nrt``).
 """
 
 # mypy: ignore-errors
@@ -17,7 +18,7 @@ STATE, SEGMENT, USED, EVENTS, CHANGES, PLACES = range(6)
 REACHED, DUE, SPENT, ABSORBED, CLOCKS = range(5)
 
 
-@kernel()
+@kernel(_nrt=False)
 def cumulate(begin, weights):
     """Turn the weights of each row into cumulative probabilities; the last one is 1."""
     for x in range(begin.size - 1):
@@ -31,7 +32,7 @@ def cumulate(begin, weights):
             weights[begin[x + 1] - 1] = 1.0
 
 
-@kernel()
+@kernel(_nrt=False)
 def _next_state(chain, x, uniform):
     """The first state of row x whose cumulative probability is above a number in [0, 1)."""
     low, high = chain.begin[x], chain.begin[x + 1] - 1
@@ -44,7 +45,7 @@ def _next_state(chain, x, uniform):
     return chain.target[low]
 
 
-@kernel()
+@kernel(_nrt=False)
 def travel(
     chain,
     uniforms,
@@ -108,7 +109,8 @@ def travel(
         averages[segment] = spent / length
         if records:
             occupation[segment, x] += length - reached
-            occupation[segment] /= length
+            for value in range(occupation.shape[1]):
+                occupation[segment, value] /= length
         due, reached, spent = due - length, 0.0, 0.0
         segment += 1
     place[STATE], place[SEGMENT], place[USED], place[EVENTS] = x, segment, used, events
