@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_INFRASTRUCTURE = ("base", "parameters", "registry")  # for those who write systems
+_INFRASTRUCTURE = ("base", "parameters", "registry", "routing_simulation")  # no systems
 
 
 def _public() -> dict[str, Any]:

@@ -13,6 +13,10 @@ A system needs ``model(caps=None)`` only. What else it offers is used where it i
     Bounds of further measures, from those of the cost and of the model's measures.
 ``notes``
     What a reader of results has to know about this system.
+``simulation(policy, ties, start)``
+    The `mdpcloud.simulate.protocol.Simulation` of a policy.
+``is_markovian``
+    False where there is no model, and the system can only be simulated.
 ``profit_rate``
     What is earned per unit of time before costs, for profit gaps.
 """
@@ -41,7 +45,7 @@ class Heuristic:
     Attributes
     ----------
     name : str
-    rule : function of x, or None
+    rule : function of x, mapping, or None
         As `mdpcloud.policy` takes it.
     caps : tuple of int or None
         A box that the rule never leaves; None where there is none.
@@ -58,7 +62,7 @@ class Heuristic:
     """
 
     name: str
-    rule: Callable[[Any], Any] | None = None
+    rule: Callable[[Any], Any] | Mapping[str, Any] | None = None
     caps: tuple[int, ...] | None = None
     cost: float | None = None
     error: float = 0.0

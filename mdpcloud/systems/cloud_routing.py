@@ -11,7 +11,8 @@ unit of time. The optimality equation is
 Source: J. Nino-Mora, "Resource allocation and routing in parallel multi-server queues with
 abandonments for cloud profit maximization", Computers & Operations Research 103 (2019) 221-236.
 Fees, charges, holding costs, rooms and deadlines per node are extensions; the box is exact by
-`mdpcloud.indices.bounds`.
+`mdpcloud.indices.bounds`. Services and patience of other laws than the exponential one are
+simulated job by job.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
@@ -36,6 +37,7 @@ from mdpcloud.indices.bounds import (
     upper_bound,
 )
 from mdpcloud.indices.node import condition_note
+from mdpcloud.laws import Law
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -46,6 +48,16 @@ from mdpcloud.queues.border import checked_count
 from mdpcloud.queues.law import node_law
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic
 from mdpcloud.systems.parameters import validate
+from mdpcloud.systems.routing_simulation import (
+    law_notes,
+    simulate_jobs,
+    simulate_model,
+    split_rule,
+    unusual_laws,
+)
+
+if TYPE_CHECKING:
+    from mdpcloud.simulate.protocol import Simulation
 
 __all__ = ["CloudRouting", "Node"]
 
@@ -75,6 +87,10 @@ class Node:
         Cost of a job present, per unit of time.
     room : int, optional
         Most jobs present, waiting and in service; unlimited by default.
+    service : law, optional
+        Shape of the law of service times, of mean 1/service_rate; exponential by default.
+    patience : law, optional
+        Shape of the law of deadlines, of mean 1/abandonment_rate; exponential by default.
     """
 
     servers: Annotated[int, Ge(1)]
@@ -84,9 +100,16 @@ class Node:
     routing_charge: Annotated[float, Ge(0), Unit("cost")] = 0.0
     holding_cost: Annotated[float, Ge(0), Unit("cost/time")] = 0.0
     room: Annotated[int, Ge(1)] | None = None
+    service: Law | None = None
+    patience: Law | None = None
 
     def __post_init__(self) -> None:
         validate(self)
+        if self.patience is not None and self.abandonment_rate == 0:
+            raise InputError(
+                "Node: patience has a law, but abandonment_rate is 0 and jobs are patient; it must "
+                "be > 0, as the mean patience is 1/abandonment_rate"
+            )
 
 
 @dataclass(frozen=True)
@@ -173,9 +196,15 @@ class CloudRouting:
         return self.arrival_rate
 
     @property
+    def is_markovian(self) -> bool:
+        """Whether services and patience are exponential, so that there is a model."""
+        return not unusual_laws(self.nodes)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Where the theory of the index rules fails, and which nodes never refuse."""
-        found = [
+        """Laws and costs beyond the theory of the index rules, and which nodes never refuse."""
+        found = law_notes(self.nodes)
+        found += [
             f"nodes[{k}]: {note}" for k, n in enumerate(self._theory) if (note := condition_note(n))
         ]
         for k, cap in enumerate(self.exact_caps()):
@@ -223,8 +252,14 @@ class CloudRouting:
         Raises
         ------
         InputError
-            When there is no exact box and no caps are given, or they do not fit the nodes.
+            When there is no exact box and no caps are given, or they do not fit the nodes, or
+            services or patience are not exponential.
         """
+        if unusual := unusual_laws(self.nodes):
+            raise InputError(
+                f"{unusual[0]}, and the model is Markovian for exponential times alone: simulate "
+                "the system (mdpcloud.simulate), or leave the law out for an exponential one"
+            )
         caps = self._checked_caps(caps)
         arrival = Event("arrival", self.arrival_rate, self._routes(caps, edge))
         departures = [
@@ -416,11 +451,50 @@ class CloudRouting:
         measures["outsourcing_rate"] = float(split.outside_rate) + blocked
         return Heuristic(
             "bernoulli_split",
-            cost=float(split.cost),
+            rule=self._split_rule(),
+            cost=float(split.cost) if self.is_markovian else None,
             error=CLOSED_FORM,
-            measures=measures,
+            measures=measures if self.is_markovian else {},
             notes=tuple(split.notes),
         )
+
+    def _split_rule(self) -> dict[str, Any]:
+        shares = self.split.rates / self.arrival_rate
+        if self.is_markovian:
+            return split_rule(shares, [node.room for node in self.nodes])
+        return split_rule(shares, [None] * len(self.nodes))  # full rooms turn jobs away unasked
+
+    # --- simulation -------------------------------------------------------------------------------
+
+    def simulation(self, policy: Any, ties: str = "fastest", start: Any = None) -> Simulation:
+        """The system under a policy, for `mdpcloud.simulate`; no state space is enumerated.
+
+        Where all services and patience are exponential it runs by the events of the model, else
+        job by job.
+
+        Parameters
+        ----------
+        policy : str, function of x, mapping, Policy or Solution
+            One of ``policy_names``, a rule, a mapping from actions to probabilities, or a policy of
+            ``model(caps)``, which is simulated on its box.
+        ties : {"first", "last", "fastest", "slowest"}
+            Which of several nodes of equal index takes the job.
+        start : mapping, optional
+            Jobs at each node, ``{"node": (1, 0, 2)}``; none by default. Job by job, none only.
+
+        Raises
+        ------
+        InputError
+            When the policy is unknown or none is given, or does not fit the system.
+        """
+        if policy is None:
+            raise InputError(
+                f"give the policy to be simulated; there are {', '.join(self.policy_names)}, and "
+                "rules of your own"
+            )
+        rule = self.heuristic(policy, ties).rule if isinstance(policy, str) else policy
+        simulate = simulate_model if self.is_markovian else simulate_jobs
+        return simulate(self, rule, start)
 
 
 def _at(k: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
