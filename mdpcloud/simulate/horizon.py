@@ -17,7 +17,7 @@ Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
 
 EVENTS = 1_000_000
 MOST_EVENTS = 100_000_000
-PILOT_EVENTS = 20_000
+PILOT_EVENTS = 100_000
 PILOT_ROUNDS = 100  # doublings of the time of a pilot run
 PILOT_KEY = 2**32 - 1  # spawn key of its random numbers
 
@@ -107,19 +107,17 @@ def spawned(seed: np.random.SeedSequence, key: int) -> np.random.SeedSequence:
 def events_per_time(
     simulation: Simulation, seed: np.random.SeedSequence, most_events: int
 ) -> float:
-    """Events per unit of time in a pilot run."""
+    """Events per unit of time in the second half of a pilot run."""
     path = simulation.path(spawned(seed, PILOT_KEY))
     enough = min(PILOT_EVENTS, max(1, most_events // 10))
     length, time = simulation.time_scale, 0.0
     for _ in range(PILOT_ROUNDS):
+        before = path.events
         path.advance(1, length)
         time += length
-        if path.absorbed is not None:
-            time = path.absorbed.time
-            break
+        if path.absorbed is not None and path.absorbed.time > 0:
+            return path.events / path.absorbed.time
         if path.events >= enough:
-            break
+            return (path.events - before) / length
         length = time
-    if not (path.events and time > 0):
-        raise InputError("no event happened in a pilot run; give a time")
-    return path.events / time
+    raise InputError("too few events happened in a pilot run; give a time")

@@ -12,13 +12,13 @@ from joblib import Parallel, delayed
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
-from mdpcloud.simulate import diagnostics, warm_up
+from mdpcloud.simulate import diagnostics, stopping, warm_up
 from mdpcloud.simulate.estimates import estimate
 from mdpcloud.simulate.horizon import Horizon, events_per_time, spawned
 from mdpcloud.simulate.protocol import Floats, Path, Simulation
 from mdpcloud.simulate.result import Estimate
 
-__all__ = ["Run"]
+__all__ = ["Run", "joined"]
 
 Progress: TypeAlias = Callable[[int, float, float], None]
 
@@ -44,8 +44,8 @@ class Run:
     ----------
     series : (R, S, C) array
         What has been simulated.
-    segment : float
-        Length of a segment (time).
+    parts : int
+        Of how many segments of the paths a segment consists.
     status : str
         See `mdpcloud.simulate.result.SimulationResult`.
     """
@@ -76,7 +76,8 @@ class Run:
         numbers = horizon.replications * len(simulation.names)
         self.segments = int(np.clip(MOST_NUMBERS // numbers, LEAST_SEGMENTS, MOST_SEGMENTS))
         self.series: Floats = np.zeros((horizon.replications, 0, len(simulation.names)))
-        self.segment = self.most_time / self.segments
+        self._shortest = self.most_time / self.segments
+        self.parts = 1
         self._round = 1
         self._workers: Any = None
 
@@ -105,6 +106,11 @@ class Run:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
+
+    @property
+    def segment(self) -> float:
+        """Length of a segment (time)."""
+        return self._shortest * self.parts
 
     @property
     def done(self) -> float:
@@ -172,30 +178,30 @@ class Run:
         """Prolong the run until the interval is narrow enough."""
         most = self.most_time
         first = min(most, FIRST_EVENTS / (self._rate * len(self.paths)))
-        self.segment = first / self.segments
+        self._shortest = first / self.segments
         self._until(self.segments, progress)
         while self.status == "done" and self.absorbed < len(self.paths):
-            longer = _longer(self.series[:, self.dropped :, 0], target)
-            if longer <= 1.0:
+            longer = stopping.longer(self.gain, target, bool(self.doubts))
+            if longer == 1.0:
                 return
             left = int((most - self.done) / self.segment + 1e-9)
             if left < 1:
                 self.status = "half_width"
                 return
-            more = min(left, max(1, int(np.ceil((longer - 1.0) * self.series.shape[1]))))
-            self._until(self.series.shape[1] + more, progress)
-            self._coarsen()
+            more = int(np.ceil((longer - 1.0) * self.series.shape[1]))
+            self._until(self.series.shape[1] + min(left, more), progress)
+            self._join_segments()
 
     @cached_property
     def _rate(self) -> float:
         """Events per unit of time in one replication, from a pilot run."""
         return events_per_time(self.simulation, self.seed, self.horizon.most_events)
 
-    def _coarsen(self) -> None:
+    def _join_segments(self) -> None:
         """Join pairs of segments while there are more than twice as many as wanted."""
-        while self.series.shape[1] > 2 * self.segments and self.series.shape[1] % 2 == 0:
-            self.series = _coarser(self.series)
-            self.segment *= 2.0
+        while self.series.shape[1] >= 2 * self.segments and self.series.shape[1] % 2 == 0:
+            self.series = joined(self.series, 2)
+            self.parts *= 2
 
     def _until(self, count: int, progress: Progress | None) -> None:
         """Advance until there are that many segments, a limit is met, or all are absorbed."""
@@ -219,19 +225,15 @@ class Run:
     def _advance(self, segments: int) -> None:
         """Advance every replication, and choose the length of the next round."""
         began = time.perf_counter()
-        work = (delayed(path.advance)(segments, self.segment) for path in self.paths)
-        rows: list[Any] = self._workers(work)
-        self.series = np.concatenate([self.series, np.stack(rows)], axis=1)
+        count = segments * self.parts
+        work = (delayed(path.advance)(count, self._shortest) for path in self.paths)
+        rows = joined(np.stack(self._workers(work)), self.parts)
+        self.series = np.concatenate([self.series, rows], axis=1)
         took = max(time.perf_counter() - began, 1e-9)
         self._round = int(np.clip(segments * ROUND / took, 1, 2 * segments))
 
 
-def _longer(kept, target):
-    found = estimate(kept)
-    if found.half_width <= target:
-        return 1.0
-    return float(np.clip((found.half_width / target) ** 2 * 1.1, 1.2, 4.0))
-
-
-def _coarser(series):
-    return 0.5 * (series[:, ::2] + series[:, 1::2])
+def joined(segments: Floats, count: int) -> Floats:
+    """Averages over ``count`` segments each, which are the last axis but one."""
+    *outer, length, width = segments.shape
+    return np.asarray(segments.reshape(*outer, length // count, count, width).mean(axis=-2))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from mdpcloud.simulate import diagnostics
 from mdpcloud.simulate.estimates import estimate, estimates
-from mdpcloud.simulate.protocol import COST
+from mdpcloud.simulate.protocol import COST, Floats, Record
 from mdpcloud.simulate.result import Estimate, SimulationResult
-from mdpcloud.simulate.run import Run
+from mdpcloud.simulate.run import Run, joined
 
 __all__ = ["summarise"]
 
@@ -24,7 +26,7 @@ def summarise(run: Run) -> SimulationResult:
         gain=found.pop(COST),
         measures=found,
         status=run.status,
-        notes=(*_endings(run), *run.doubts),
+        notes=(*_endings(run), *_remarks(run, series[:, dropped:])),
         replications=len(run.paths),
         time=run.done,
         warm_up=dropped * run.segment,
@@ -34,8 +36,27 @@ def summarise(run: Run) -> SimulationResult:
         series=series,
         seed=(run.seed.entropy, *run.seed.spawn_key),
         absorption=_absorption(run),
-        records={name: tuple(p.record(name) for p in run.paths) for name in run.recorded},
+        records={name: _records(run, name) for name in run.recorded},
     )
+
+
+def _remarks(run: Run, kept: Floats) -> tuple[str, ...]:
+    """What speaks against the intervals, where paths go on."""
+    return () if run.absorbed else diagnostics.remarks(kept, run.simulation.names)
+
+
+def _records(run: Run, name: str) -> tuple[Record, ...]:
+    """What was recorded of a variable; shares of time by segments of the run."""
+    found = [path.record(name) for path in run.paths]
+    return tuple(
+        replace(record, occupation=joined(record.occupation[: _whole(run)], run.parts))
+        for record in found
+    )
+
+
+def _whole(run: Run) -> int:
+    """Segments of the paths that the run knows; an interrupted path may be ahead of it."""
+    return int(run.series.shape[1] * run.parts)
 
 
 def _endings(run: Run) -> list[str]:
