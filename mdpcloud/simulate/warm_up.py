@@ -7,8 +7,8 @@ first d <= n/2 gives ::
 
 (White 1997; White, Cobb and Spratt 2000; Franklin and White 2008), the square of the standard error
 of the rest, were the batches independent. Its minimiser d* tends to end where a chance burst ends,
-which biases what is left: on M/M/1 at load 0.8 the intervals of one replication of length 10^4
-cover in 83 % of runs with d*, and in 88 % with the rule used here, the smallest d of ::
+which biases what is left: on M/M/1 at load 0.8 the intervals of one replication of length 3 10^4
+cover in 91 % of runs with d*, and in 94 % with the rule used here, the smallest d of ::
 
     MSER(d) <= (1 + 2 sqrt(2 / (n - d*))) MSER(d*),
 

@@ -7,6 +7,8 @@ from scipy.special import stdtrit
 from mdpcloud import InputError
 from mdpcloud.simulate.estimates import difference, estimate, estimates
 from mdpcloud.simulate.result import Estimate
+from mdpcloud.simulate.warm_up import mser
+from tests.simulate.queues import queue_lengths, variance_constant
 
 
 def test_replications_of_one_segment_give_the_interval_of_student() -> None:
@@ -145,3 +147,33 @@ def test_standard_errors_of_autoregressive_series_agree_with_theirs(share: float
     assert 0.98 < np.mean(found) / exact < 1.25
     assert min(found) / exact > 0.7
     assert coverage(runs, 0.0) > 0.9
+
+
+def queue_runs(load: float, replications: int, steps: int, runs: int) -> list[Estimate]:
+    """Estimates of the number in M/M/1, from empty, without the warm-up that is found."""
+    found = []
+    for seed in range(runs):
+        series = queue_lengths(load, steps, 1000, (replications,), seed)
+        found.append(estimate(series[:, mser(series) :]))
+    return found
+
+
+def test_the_number_in_a_queue_has_the_standard_error_of_its_closed_form() -> None:
+    load, steps = 0.5, 100_000
+    exact = np.sqrt(variance_constant(load) / (8 * steps))
+    found = queue_runs(load, 8, steps, 10)
+    # The larger of two estimates; that of sixteen batches has a relative error of 1 / sqrt(30).
+    assert 0.95 < np.mean([e.standard_error for e in found]) / exact < 1.3
+    assert all(abs(e.value - 1.0) < 5 * exact for e in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("load", "replications", "steps"),
+    [(0.8, 8, 18_000), (0.8, 8, 54_000), (0.8, 30, 18_000), (0.8, 1, 180_000), (0.5, 8, 15_000)],
+)
+def test_intervals_cover_the_number_in_a_queue(load: float, replications: int, steps: int) -> None:
+    found = queue_runs(load, replications, steps, 400)
+    mean = load / (1 - load)
+    share = np.mean([e.lower <= mean <= e.upper for e in found])
+    assert 0.93 <= share <= 0.975
