@@ -257,7 +257,7 @@ class CloudRouting:
         """
         if unusual := unusual_laws(self.nodes):
             raise InputError(
-                f"{unusual[0]}, and the model is Markovian for exponential times alone: simulate "
+                f"{unusual[0]}, and there is a Markov model for exponential times only: simulate "
                 "the system (mdpcloud.simulate), or leave the law out for an exponential one"
             )
         caps = self._checked_caps(caps)

@@ -25,9 +25,12 @@ SHOWN = 3  # nodes that a message names
 
 
 def unusual_laws(nodes: Sequence[Node]) -> list[str]:
-    """Which nodes have services or patience that are not exponential, in words."""
+    """Which nodes have services or patience that are not exponential, in words.
+
+    "scv" is the squared coefficient of variation.
+    """
     return [
-        f"nodes[{k}] has {name} {law!r}"
+        f"{name} of nodes[{k}] is {law.law} (scv {law.scv:.4g})"
         for k, node in enumerate(nodes)
         for name in ("service", "patience")
         if (law := getattr(node, name)) is not None and not isinstance(law, Exponential)

@@ -57,11 +57,11 @@ def test_indices_and_thresholds_are_those_of_the_rates_and_a_note_says_so() -> N
     assert not ERLANG.is_markovian
     assert ERLANG.indices() == PLAIN.indices()
     assert ERLANG.exact_caps() == PLAIN.exact_caps()
-    assert ERLANG.notes[0].startswith("nodes[1] has service Erlang(phases=3): indices, thresholds")
+    assert ERLANG.notes[0].startswith("service of nodes[1] is erlang (scv 0.3333): indices,")
     many = replace(
         PLAIN, nodes=(replace(NODES[0], service=Erlang(2), patience=Deterministic()),) * 3
     )
-    assert "nodes[1] has service Erlang(phases=2) and 3 more: indices" in many.notes[0]
+    assert "service of nodes[1] is erlang (scv 0.5) and 3 more: indices" in many.notes[0]
 
 
 @pytest.mark.parametrize("field", ["service", "patience"])
@@ -69,7 +69,7 @@ def test_there_is_no_model_of_other_laws(field: str) -> None:
     node = replace(NODES[1], **{field: Lognormal(2.0)})  # type: ignore[arg-type]
     system = replace(PLAIN, nodes=(NODES[0], node))
     with pytest.raises(
-        mc.InputError, match=rf"nodes\[1\] has {field} Lognormal\(scv=2.0\).*mdpcloud.simulate"
+        mc.InputError, match=rf"{field} of nodes\[1\] is lognormal \(scv 2\).*mdpcloud.simulate"
     ):
         system.model()
 
