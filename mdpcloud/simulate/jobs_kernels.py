@@ -16,89 +16,39 @@ from __future__ import annotations
 import numpy as np
 
 from mdpcloud.engine.jit import kernel
-from mdpcloud.simulate.tournament_kernels import change_price, winner
-
-NONE = -1
-
-# What `run` returns: all segments are done, or what it needs (of node ``counts[NODE]``).
-DONE, PAUSE, ARRIVALS, UNIFORMS, SERVICES, PATIENCE, PRICES, ANSWER, SLOTS, WIDTH, FULL, GO = range(
-    12
+from mdpcloud.simulate.jobs_codes_kernels import (
+    ARRIVAL,
+    ARRIVALS,
+    BEFORE,
+    DONE,
+    EVENTS,
+    FREE,
+    FULL,
+    GO,
+    HEAP,
+    INDEX,
+    LENGTH,
+    LOST,
+    MIXTURE,
+    NODE,
+    NONE,
+    OUTSIDE,
+    PATIENCE,
+    PAUSE,
+    PRICES,
+    SEGMENT,
+    SERVED,
+    SERVICES,
+    SLOTS,
+    SPLIT,
+    USED_ARRIVALS,
+    USED_UNIFORMS,
+    WAITING,
+    WIDTH,
 )
-# Entries of `counts` and of `clock`; times are from the beginning of the segment but for the last.
-HEAP, FREE, EVENTS, OUTSIDE, USED_ARRIVALS, USED_UNIFORMS, NODE, SEGMENT, COUNTS = range(9)
-ARRIVAL, LENGTH, BEFORE, CLOCKS = range(4)
-# Kinds of rules: by prices, by fixed probabilities, by a function, by a function to probabilities.
-INDEX, SPLIT, RULE, MIXTURE = range(4)
-# Stages of a job.
-WAITING, SERVED, LOST = range(3)
-BRANCHES = 4
-
-
-# --- the heap -------------------------------------------------------------------------------------
-
-
-@kernel(_nrt=False)
-def _put(jobs, i, time, slot):
-    jobs.time[i] = time
-    jobs.slot[i] = slot
-    jobs.place[slot] = i
-
-
-@kernel(_nrt=False)
-def _rise(jobs, i, time, slot):
-    """Put an event at place i or above it."""
-    while i > 0:
-        above = (i - 1) // BRANCHES
-        if jobs.time[above] <= time:
-            break
-        _put(jobs, i, jobs.time[above], jobs.slot[above])
-        i = above
-    _put(jobs, i, time, slot)
-
-
-@kernel(_nrt=False)
-def _sink(jobs, size, i, time, slot):
-    """Put an event at place i or below it."""
-    while True:
-        child = BRANCHES * i + 1
-        if child >= size:
-            break
-        least, earliest = child, jobs.time[child]
-        for other in range(child + 1, min(child + BRANCHES, size)):
-            if jobs.time[other] < earliest:
-                least, earliest = other, jobs.time[other]
-        if time <= earliest:
-            break
-        _put(jobs, i, earliest, jobs.slot[least])
-        i = least
-    _put(jobs, i, time, slot)
-
-
-@kernel(_nrt=False)
-def schedule(jobs, counts, slot, time):
-    """Give a job its event, or another time to the one that it has."""
-    i = jobs.place[slot]
-    if i == NONE:
-        counts[HEAP] += 1
-        _rise(jobs, counts[HEAP] - 1, time, slot)
-    elif time < jobs.time[i]:
-        _rise(jobs, i, time, slot)
-    else:
-        _sink(jobs, counts[HEAP], i, time, slot)
-
-
-@kernel(_nrt=False)
-def remove_first(jobs, counts):
-    """Take out the earliest event, and free its slot."""
-    slot = jobs.slot[0]
-    jobs.place[slot] = NONE
-    jobs.after[slot] = counts[FREE]
-    counts[FREE] = slot
-    counts[HEAP] -= 1
-    size = counts[HEAP]
-    if size > 0:
-        _sink(jobs, size, 0, jobs.time[size], jobs.slot[size])
-
+from mdpcloud.simulate.jobs_heap_kernels import remove_first, schedule
+from mdpcloud.simulate.jobs_rules_kernels import _choose
+from mdpcloud.simulate.tournament_kernels import change_price
 
 # --- nodes ----------------------------------------------------------------------------------------
 
@@ -168,71 +118,6 @@ def _leave_queue(pools, jobs, k, slot):
         pools.last[k] = before
     else:
         jobs.before[after] = before
-
-
-# --- rules ----------------------------------------------------------------------------------------
-
-
-@kernel(_nrt=False)
-def _drawn(cumulative, uniform):
-    """The first action whose cumulative probability is above a number in [0, 1)."""
-    low, high = 0, cumulative.size - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if cumulative[middle] > uniform:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel(_nrt=False)
-def _find(choice, state, code):
-    """Place of a state in the table, or the free one where it belongs."""
-    mask = choice.answers.size - 1
-    mixed = code ^ (code >> np.uint64(32))
-    i = np.int64(mixed & np.uint64(mask))
-    while choice.answers[i] != NONE:
-        same = True
-        for k in range(state.size):
-            if choice.states[i, k] != state[k]:
-                same = False
-                break
-        if same:
-            break
-        i = (i + 1) & mask
-    return i
-
-
-@kernel(_nrt=False)
-def remember(choice, state, answer):
-    """Put a new state and its answer into the table, which must have a free place."""
-    code = np.uint64(0)
-    for k in range(state.size):
-        code += np.uint64(state[k]) * choice.factors[k]
-    i = _find(choice, state, code)
-    for k in range(state.size):
-        choice.states[i, k] = state[k]
-    choice.answers[i] = answer
-    choice.known[0] += 1
-
-
-@kernel(_nrt=False)
-def _choose(pools, draws, choice, counts):
-    """What the rule says: GO and the action, 0 for outside, or what is missing."""
-    if choice.kind == INDEX:
-        leaf = winner(choice.tree, choice.margin)
-        return GO, 0 if leaf == NONE else choice.order[leaf] + 1
-    row = np.int32(0)
-    if choice.kind != SPLIT:
-        row = choice.answers[_find(choice, pools.jobs, choice.hash[0])]
-        if row == NONE:
-            return ANSWER, 0
-        if choice.kind == RULE:
-            return GO, np.int64(row)
-    if counts[USED_UNIFORMS] == draws.uniforms.size:
-        return UNIFORMS, 0
-    return GO, _drawn(choice.cumulative[row], draws.uniforms[counts[USED_UNIFORMS]])
 
 
 # --- events ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.simulate.jobs_kernels import (
+from mdpcloud.simulate.jobs_codes_kernels import (
     ANSWER,
     ARRIVAL,
     ARRIVALS,
@@ -22,6 +22,7 @@ from mdpcloud.simulate.jobs_kernels import (
     FULL,
     LENGTH,
     NODE,
+    NONE,
     PATIENCE,
     PAUSE,
     PRICES,
@@ -32,11 +33,10 @@ from mdpcloud.simulate.jobs_kernels import (
     USED_ARRIVALS,
     USED_UNIFORMS,
     WIDTH,
-    run,
 )
+from mdpcloud.simulate.jobs_kernels import run
 from mdpcloud.simulate.jobs_state import (
     NEVER_FULL,
-    NONE,
     ArrayOfFloats,
     ArrayOfInts,
     Draws,

@@ -14,13 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from mdpcloud.errors import InputError
-from mdpcloud.model.calls import unknown_axis
 from mdpcloud.model.policy import Policy
-from mdpcloud.model.space import Axes
 from mdpcloud.model.timed_policy import TimedPolicy
-from mdpcloud.plugins import did_you_mean
-from mdpcloud.simulate.jobs_kernels import INDEX, MIXTURE, RULE, SPLIT, remember
-from mdpcloud.simulate.jobs_state import NONE, ArrayOfFloats, ArrayOfInts, Choice
+from mdpcloud.simulate.jobs_actions import Actions, some
+from mdpcloud.simulate.jobs_codes_kernels import INDEX, MIXTURE, NONE, RULE, SPLIT
+from mdpcloud.simulate.jobs_rules_kernels import remember
+from mdpcloud.simulate.jobs_state import ArrayOfFloats, ArrayOfInts, Choice
 from mdpcloud.simulate.separable import SeparableRule
 from mdpcloud.simulate.tournament_kernels import tournament
 
@@ -30,7 +29,6 @@ ARRIVAL = "arrival"
 FIRST_PRICES = 64  # jobs in the first table of a node
 FIRST_ANSWERS = 1 << 10
 MOST_KEYS = 1 << 24  # numbers of jobs in a table of answers: 64 MB
-SUM_ERROR = 1e-9  # of probabilities that shall sum to 1
 
 
 class Chooser(Protocol):
@@ -69,7 +67,7 @@ def chooser_of(rule: Any, rooms: Sequence[int | None]) -> Chooser:
         raise InputError("the policy changes with time; its part at a time is policy.at(time)")
     if isinstance(rule, Mapping) and list(rule) == [ARRIVAL]:
         return chooser_of(rule[ARRIVAL], rooms)
-    actions = _Actions(rooms)
+    actions = Actions(rooms)
     if isinstance(rule, Policy):
         return _of_policy(rule, actions)
     if isinstance(rule, SeparableRule):
@@ -82,7 +80,7 @@ def chooser_of(rule: Any, rooms: Sequence[int | None]) -> Chooser:
     return _Asked(len(rooms), RULE, lambda _: number)
 
 
-def _of_probabilities(rule: Mapping[Any, Any], actions: _Actions) -> Chooser:
+def _of_probabilities(rule: Mapping[Any, Any], actions: Actions) -> Chooser:
     parts = {actions.number(key, "the rule's mapping"): value for key, value in rule.items()}
     n = len(actions.rooms)
     if any(callable(value) for value in parts.values()):
@@ -98,7 +96,7 @@ def _of_probabilities(rule: Mapping[Any, Any], actions: _Actions) -> Chooser:
     return _Split(actions.checked(weights, ""))
 
 
-def _of_policy(policy: Policy, actions: _Actions) -> Chooser:
+def _of_policy(policy: Policy, actions: Actions) -> Chooser:
     table = policy.table()
     if [*policy.names.values()] != [actions.names]:
         raise InputError(
@@ -116,79 +114,6 @@ def _of_policy(policy: Policy, actions: _Actions) -> Chooser:
         return actions.checked(found, actions.label(state)) if policy.randomised else int(found)
 
     return _Asked(len(actions.rooms), MIXTURE if policy.randomised else RULE, answer)
-
-
-class _Actions:
-    """Names of the actions, and the states in which functions are called."""
-
-    def __init__(self, rooms: Sequence[int | None]) -> None:
-        self.rooms = rooms
-        self.names = ("outside", *(f"node {k}" for k in range(len(rooms))))
-        self._axes = Axes({"node": (0,) * len(rooms)}, "cap")
-
-    def label(self, state: ArrayOfInts) -> str:
-        return self._axes.describe(state.tolist())
-
-    def number(self, action: Any, owner: str) -> int:
-        """Number of an action, given by name or number."""
-        if isinstance(action, str) and action in self.names:
-            return self.names.index(action)
-        whole = isinstance(action, (int, np.integer)) and not isinstance(action, bool)
-        if whole and 0 <= action < len(self.names):
-            return int(action)
-        hint = did_you_mean(str(action), self.names) or f"; there are {_some(self.names)}"
-        raise InputError(f"{owner} gives {action!r}, which is no action{hint}")
-
-    def call(self, function: Callable[[Any], Any], state: ArrayOfInts) -> Any:
-        """What a function of x returns in a state, one value."""
-        x = self._axes.state(list(state))
-        try:
-            answer = np.asarray(function(x))
-        except AttributeError as error:
-            raise unknown_axis(error, x, "the rule") from error
-        if answer.size != 1:
-            raise InputError(
-                f"the rule returns {answer.tolist()!r} in state {self.label(state)}; it must "
-                "return one value"
-            )
-        return answer.item()
-
-    def answer(self, rule: Callable[[Any], Any], state: ArrayOfInts) -> int:
-        """Number of the action that a rule takes."""
-        action = self.call(rule, state)
-        if isinstance(action, float) and action.is_integer():
-            action = int(action)
-        return self.number(action, f"the rule in state {self.label(state)}")
-
-    def row(self, parts: Mapping[int, Any], state: ArrayOfInts) -> ArrayOfFloats:
-        """Probabilities (n + 1,) in a state."""
-        weights = np.zeros(len(self.names))
-        for number, value in parts.items():
-            weights[number] = self.call(value, state) if callable(value) else value
-        return self.checked(weights, self.label(state), state)
-
-    def checked(
-        self, weights: ArrayOfFloats, label: str, state: ArrayOfInts | None = None
-    ) -> ArrayOfFloats:
-        """The probabilities, if they are some and take no job to a full node."""
-        where = f" in state {label}" if label else ""
-        if not (weights >= 0.0).all() or not abs(weights.sum() - 1.0) <= SUM_ERROR:
-            raise InputError(
-                f"the probabilities of the actions are {_some(weights.tolist())}{where}; they must "
-                "be >= 0 and sum to 1"
-            )
-        for k, room in enumerate(self.rooms if state is not None else ()):
-            if room is not None and state is not None and state[k] >= room and weights[k + 1] > 0:
-                raise InputError(
-                    f"the rule takes action {self.names[k + 1]!r} with positive probability{where},"
-                    " where it is not allowed"
-                )
-        return weights
-
-
-def _some(values: Sequence[Any]) -> str:
-    """Values for a message, the first of them if there are many."""
-    return f"{[*values[:6]]}"[:-1] + (", ...]" if len(values) > 6 else "]")
 
 
 def _empty(n: int, kind: int) -> Choice:
@@ -236,7 +161,7 @@ class _Prices:
         self._order = np.array(rule.order, dtype=np.int64)
         if sorted(self._order.tolist()) != list(range(n)):
             raise InputError(
-                f"the rule's order of ties is {_some(self._order.tolist())}; it must name each of "
+                f"the rule's order of ties is {some(self._order.tolist())}; it must name each of "
                 f"the {n} nodes once"
             )
         self._tables: dict[tuple[int, int], ArrayOfFloats] = {}

@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.simulate.jobs_codes_kernels import NONE
+
 __all__ = [
-    "NONE",
+    "NEVER_FULL",
     "ArrayOfFloats",
     "ArrayOfInts",
     "Choice",
@@ -26,7 +28,6 @@ __all__ = [
     "no_jobs",
 ]
 
-NONE = -1  # no slot, no place in the heap, no recorded number
 NEVER_FULL = 1 << 62
 
 ArrayOfFloats = NDArray[np.float64]
