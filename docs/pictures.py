@@ -6,9 +6,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import mdpcloud as mc
 from benchmarks.instances import read
 from mdpcloud.plots.brackets import History, draw_brackets
+from mdpcloud.plots.convergence import plot_convergence
+from mdpcloud.plots.paths import plot_path
 from mdpcloud.plots.style import add_legend, heading, panels, save
 
 FOLDER = Path(__file__).parent
@@ -50,5 +54,23 @@ def brackets() -> Path:
     return save(figure, FOLDER / "brackets.png")
 
 
+def queue(room: int) -> Any:
+    """M/M/1 at load 0.8, cost 1 per job."""
+    arrival = mc.Event("arrival", lambda x: 0.8 * (x.jobs < room), mc.step(jobs=+1))
+    service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
+    return mc.Model(mc.Lattice({"jobs": room}), [arrival, service], cost_rate=lambda x: x.jobs)
+
+
+def simulation() -> list[Path]:
+    """A path of a queue beside its law, and how its estimate settles."""
+    found = mc.simulate(queue(10**6), rng=1, events=200_000, paths=["jobs"])
+    path = plot_path(found, "jobs", law=0.2 * 0.8 ** np.arange(100))
+    convergence = plot_convergence(found, reference=4.0)
+    return [
+        save(path, FOLDER / "simulation_path.png"),
+        save(convergence, FOLDER / "simulation_convergence.png"),
+    ]
+
+
 if __name__ == "__main__":
-    print(brackets())
+    print(brackets(), *simulation())

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mdpcloud.engine.terms import condition_of, moves_of, read_field, shift_of
 from mdpcloud.errors import InputError
@@ -346,24 +345,13 @@ class EventSimulation:
         plan.counted = True
         return [plan]
 
-    def combination(self, tables: Tables) -> sparse.csr_array:
-        """Matrix (names, totals): cost and measures as sums of totals."""
-        rows: list[int] = []
-        totals: list[int] = []
-        for column in self._cost:
-            rows.append(0)
-            totals.append(tables.total_of(column))
-        rows.append(0)
-        totals.append(tables.lump)
-        for r, parts in enumerate(self._measures.values(), start=1):
-            for part in parts:
-                rows.append(r)
-                if isinstance(part, ActionPlan):
-                    totals.append(tables.count_of(part))
-                else:
-                    totals.append(tables.total_of(part))
-        shape = (len(self.names), tables.totals)
-        return sparse.coo_array((np.ones(len(rows)), (rows, totals)), shape=shape).tocsr()
+    def parts(self) -> list[tuple[int, Column | ActionPlan | None]]:
+        """What each of the names is the sum of; None stands for the lump costs, part of the first."""
+        listed: list[tuple[int, Column | ActionPlan | None]] = [(0, c) for c in self._cost]
+        listed.append((0, None))
+        for row, measure in enumerate(self._measures.values(), start=1):
+            listed += [(row, part) for part in measure]
+        return listed
 
     def _constant_shifts(self) -> Array:
         """Displacements (moves, axes) that do not depend on the state."""

@@ -101,7 +101,7 @@ class EventPath:
             elif stop != Stop.PAUSE:
                 raise explain(self, stop)
         self._stays.append(stays)
-        found = np.asarray((self.simulation.combination(self.tables) @ rows.T).T)
+        found = np.asarray((self.tables.combination @ rows.T).T)
         if not np.isfinite(found).all():
             raise self._not_finite(rows)
         return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdpcloud.simulate.columns import Column, Group
 from mdpcloud.simulate.events_program import NONE, Answer, EventProgram
@@ -55,13 +57,22 @@ class Tables:
         self.totals = self.lump + 1 + len(counted)
         self.program = self._program(summed)
 
-    def total_of(self, column: Column) -> int:
-        """Total that holds the integral of a column."""
-        return int(self.first_total[column.group]) + column.place
+    @cached_property
+    def combination(self) -> sparse.csr_array:
+        """Matrix (names, totals): the cost and the measures as sums of totals."""
+        parts = self.simulation.parts()
+        totals = [self._total(part) for _, part in parts]
+        places = ([row for row, _ in parts], totals)
+        shape = (len(self.simulation.names), self.totals)
+        return sparse.coo_array((np.ones(len(parts)), places), shape=shape).tocsr()
 
-    def count_of(self, action: ActionPlan) -> int:
-        """Total that counts an action."""
-        return self._counts[id(action)]
+    def _total(self, part: Column | ActionPlan | None) -> int:
+        """Total of a column, of how often an action is taken, or of the lump costs."""
+        if part is None:
+            return self.lump
+        if isinstance(part, Column):
+            return int(self.first_total[part.group]) + part.place
+        return self._counts[id(part)]
 
     def places(self, x: Integers) -> Integers:
         """Places of the groups in a state; of remembered groups 0."""

@@ -76,7 +76,7 @@ class Run:
         numbers = horizon.replications * len(simulation.names)
         self.segments = int(np.clip(MOST_NUMBERS // numbers, LEAST_SEGMENTS, MOST_SEGMENTS))
         self.series: Floats = np.zeros((horizon.replications, 0, len(simulation.names)))
-        self._shortest = self.most_time / self.segments
+        self._shortest = self._cut(self.most_time)
         self.parts = 1
         self._round = 1
         self._workers: Any = None
@@ -106,6 +106,15 @@ class Run:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
+
+    def _cut(self, time: float) -> float:
+        """Length of a segment for a run of that time: whole steps where time is discrete."""
+        length = time / self.segments
+        if not getattr(self.simulation, "discrete", False):
+            return length
+        steps = max(1, round(length))
+        self.segments = max(1, round(time / steps))
+        return float(steps)
 
     @property
     def segment(self) -> float:
@@ -178,7 +187,7 @@ class Run:
         """Prolong the run until the interval is narrow enough."""
         most = self.most_time
         first = min(most, FIRST_EVENTS / (self._rate * len(self.paths)))
-        self._shortest = first / self.segments
+        self._shortest = self._cut(first)
         self._until(self.segments, progress)
         while self.status == "done" and self.absorbed < len(self.paths):
             longer = stopping.longer(self.gain, target, bool(self.doubts))

@@ -81,6 +81,7 @@ def _leaves(
             raise Touched(k)
         columns[k] = np.asarray(grid.columns[k] + amount)
         outside = outside | (columns[k] < 0) | (columns[k] > caps[k])
+        columns[k] = np.clip(columns[k], 0, caps[k])
     if where is None or outside is False:
         return outside
     target = dataclasses.replace(grid, columns=tuple(columns))

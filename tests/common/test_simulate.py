@@ -20,7 +20,6 @@ EVENTS = 800_000
 REPLICATIONS = 8
 SEED = 20_261_130
 OPTIMAL = "optimal"
-HORIZONS = {"cycle of period two": {"time": 100_000.0}}  # averages over whole periods are equal
 
 RUNS = [
     pytest.param(one.name, rule, id=f"{one.name}-{rule}")
@@ -48,7 +47,7 @@ def simulated(name: str, rule: str, rng: Any = SEED, n_jobs: int = 1, **horizon:
         rng=rng,
         replications=REPLICATIONS,
         n_jobs=n_jobs,
-        **(horizon or HORIZONS.get(name, {"events": EVENTS})),
+        **(horizon or {"events": EVENTS}),
     )
 
 
