@@ -346,7 +346,7 @@ class EventSimulation:
         return [plan]
 
     def parts(self) -> list[tuple[int, Column | ActionPlan | None]]:
-        """What each of the names is the sum of; None stands for the lump costs, part of the first."""
+        """What each of the names is the sum of; None stands for the lump costs, in the first."""
         listed: list[tuple[int, Column | ActionPlan | None]] = [(0, c) for c in self._cost]
         listed.append((0, None))
         for row, measure in enumerate(self._measures.values(), start=1):
