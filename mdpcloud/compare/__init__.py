@@ -1,22 +1,40 @@
-"""Heuristic policies of a system, and the user's own, beside its certified optimum."""
+"""Heuristic policies of a system, and the user's own, beside its certified optimum.
+
+Where a system is too large to be solved, its policies are simulated with common random numbers, and
+there is no optimum.
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mdpcloud.compare.comparison import Comparison
 from mdpcloud.compare.optimum import Optimum, Settings, check, find_optimum
-from mdpcloud.compare.rows import Row, choose_policies, evaluate_row
+from mdpcloud.compare.plan import Plan
+from mdpcloud.compare.row import Difference, Row, choose_policies
+from mdpcloud.compare.rows import evaluate_row
 from mdpcloud.compare.run import describe_run
+from mdpcloud.compare.simulated import Simulated, check_simulated, how, simulate_rows
+from mdpcloud.compare.size import why_not_solved
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.policies.index_rule import tie_order
+from mdpcloud.simulate.settings import SimulateSettings
 from mdpcloud.solve.limits import Monitor, check_tolerance
 from mdpcloud.systems.registry import is_system
 
-__all__ = ["Comparison", "Optimum", "Row", "compare", "evaluate_policies"]
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Optimum",
+    "Row",
+    "compare",
+    "evaluate_policies",
+    "simulate_policies",
+]
 
 INTERRUPTED = "interrupted"
 
@@ -32,8 +50,13 @@ def compare(
     solver: Any = None,
     time_limit: float | None = None,
     progress: Callable[[int, float, float], None] | None = None,
+    simulate: Mapping[str, Any] | SimulateSettings | None = None,
 ) -> Comparison:
     """Compare policies of a system with its optimum.
+
+    Where the system is too large to be solved, or has no Markov model, the policies are simulated
+    with common random numbers instead: ``optimum`` is None, costs and measures have 95 % confidence
+    intervals, and each row has its ``difference`` from the policy of least cost. A note says so.
 
     Parameters
     ----------
@@ -52,7 +75,11 @@ def compare(
     solver : str or solver, optional
     time_limit : float, optional
         Seconds, for the whole comparison; what is known by then is in the `SolveError`.
-    progress : function of (iterations, lower, upper), optional
+    progress : function of (iterations or events, lower, upper), optional
+    simulate : mapping or SimulateSettings, optional
+        How to simulate, if need be: any of events, time, half_width, warm_up, replications, seed,
+        n_jobs, time_limit and paths, as in the table ``[simulate]`` of a scenario; by default as
+        `mdpcloud.simulate` has them, and seed 0.
 
     Returns
     -------
@@ -77,6 +104,11 @@ def compare(
     started = datetime.datetime.now(datetime.UTC)
     settings = _settings(ties, tolerance, threads, caps, solver, time_limit, progress)
     chosen = choose_policies(_checked(system), policies)
+    plan = Plan.of(simulate, ties, progress, time_limit)
+    reason = why_not_solved(system, settings)
+    if reason is not None:
+        found = simulate_rows(system, chosen, plan, asked=policies is not None, closed_forms=True)
+        return _without_optimum(system, found, plan, settings.to_dict(), reason, started)
     optimum = find_optimum(system, settings)
     rows, left_out = _rows(
         system, chosen, ties, settings, optimum.status == INTERRUPTED, asked=policies is not None
@@ -176,9 +208,72 @@ def evaluate_policies(
     caps: Sequence[int] | None = None,
     time_limit: float | None = None,
     progress: Callable[[int, float, float], None] | None = None,
+    simulate: Mapping[str, Any] | SimulateSettings | None = None,
 ) -> list[Row]:
     """The rows of `compare` alone, without the optimum; parameters as there."""
     settings = _settings(ties, tolerance, threads, caps, None, time_limit, progress)
     chosen = choose_policies(_checked(system), policies)
-    rows, _ = _rows(system, chosen, ties, settings, False, asked=policies is not None)
+    plan = Plan.of(simulate, ties, progress, time_limit)
+    asked = policies is not None
+    reason = why_not_solved(system, settings)
+    if reason is not None:
+        found = simulate_rows(system, chosen, plan, asked=asked, closed_forms=True)
+        return [
+            replace(row, notes=(*row.notes, *_reasons(row, found, reason))) for row in found.rows
+        ]
+    rows, _ = _rows(system, chosen, ties, settings, False, asked=asked)
     return list(rows)
+
+
+def _reasons(row: Row, found: Simulated, reason: str) -> tuple[str, ...]:
+    return () if row.simulation is None else (f"simulated, since {reason}", how(found))
+
+
+def simulate_policies(
+    system: Any,
+    policies: Mapping[str, Any] | Sequence[str] | None = None,
+    *,
+    ties: str = "fastest",
+    simulate: Mapping[str, Any] | SimulateSettings | None = None,
+    progress: Callable[[int, float, float], None] | None = None,
+) -> Comparison:
+    """Simulate policies with common random numbers, closed forms too; parameters as in `compare`.
+
+    Raises
+    ------
+    InputError
+        When a policy or a setting is unknown, or a policy takes an action that is not allowed.
+    SolveError
+        When a run was interrupted, or did not meet its half width; it carries the `Comparison` so
+        far.
+    """
+    started = datetime.datetime.now(datetime.UTC)
+    tie_order(ties, ())
+    chosen = choose_policies(_checked(system), policies)
+    plan = Plan.of(simulate, ties, progress)
+    found = simulate_rows(system, chosen, plan, asked=policies is not None, closed_forms=False)
+    return _without_optimum(system, found, plan, {}, None, started)
+
+
+def _without_optimum(
+    system: Any,
+    found: Simulated,
+    plan: Plan,
+    solve: Mapping[str, Any],
+    reason: str | None,
+    started: datetime.datetime,
+) -> Comparison:
+    why = () if reason is None else (f"the policies are simulated, since {reason}",)
+    comparison = Comparison(
+        system=system,
+        optimum=None,
+        rows=found.rows,
+        cost_scale=None,
+        ties=plan.ties,
+        solve=solve,
+        notes=(*getattr(system, "notes", ()), *why, how(found), *found.left_out),
+        run=describe_run(started),
+        simulate=plan.to_dict(),
+    )
+    check_simulated(found, plan.settings, comparison)
+    return comparison

@@ -12,11 +12,12 @@ from types import NoneType
 from typing import Any
 
 from mdpcloud.compare.optimum import Optimum
-from mdpcloud.compare.rows import Row
+from mdpcloud.compare.row import Row, simulation_record
 
 __all__ = ["Comparison"]
 
 FORMAT = 1
+SIMULATED = "simulated"
 GAPS = ("gap", "gap_lower", "gap_upper", "absolute_gap", "profit_gap")
 SMALLEST = 1e-9  # of the largest cost rate: below it the optimum is too small for a relative gap
 
@@ -28,24 +29,27 @@ class Comparison:
     Attributes
     ----------
     system : object
-    optimum : Optimum
+    optimum : Optimum or None
+        None where the system was not solved and its policies were simulated.
     rows : tuple of Row
-    cost_scale : float
-        The largest cost rate of the model, cost/time.
+    cost_scale : float or None
+        The largest cost rate of the model, cost/time; None without an optimum.
     ties : str
     solve : mapping
         Settings.
     notes : tuple of str
     run : mapping
         Versions, machine, time.
+    simulate : mapping or None
+        Settings of the simulation, where there was one.
     name, time_unit, cost_unit, scenario_sha256, system_name : str
         From the scenario, where there is one.
     """
 
     system: Any
-    optimum: Optimum
+    optimum: Optimum | None
     rows: tuple[Row, ...]
-    cost_scale: float
+    cost_scale: float | None
     ties: str
     solve: Mapping[str, Any]
     notes: tuple[str, ...] = ()
@@ -55,12 +59,12 @@ class Comparison:
     cost_unit: str = "cost"
     scenario_sha256: str | None = None
     system_name: str | None = None
+    simulate: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON, without inf or nan."""
         from mdpcloud.systems.registry import name_of
 
-        optimum = self.optimum
         return {
             "format": FORMAT,
             "system": self.system_name or name_of(type(self.system)),
@@ -68,16 +72,9 @@ class Comparison:
             "parameters": _plain(dataclasses.asdict(self.system)),
             "units": {"time": self.time_unit, "cost": self.cost_unit},
             "solve": dict(self.solve),
+            "simulate": _plain(self.simulate),
             "ties": self.ties,
-            "states": optimum.states,
-            "caps": None if optimum.caps is None else list(optimum.caps),
-            "truncation": {"kind": optimum.kind, "error": optimum.error},
-            "optimum": {
-                "cost": optimum.cost,
-                "lower": optimum.lower,
-                "upper": optimum.upper,
-                "status": optimum.status,
-            },
+            **_optimum(self.optimum),
             "policies": [self._row(row) for row in self.rows],
             "indices": {
                 row.name: [list(table) for table in row.indices]
@@ -101,21 +98,27 @@ class Comparison:
         return draw(self, Path(folder))
 
     def _row(self, row: Row) -> dict[str, Any]:
-        return {
-            "name": row.name,
-            "cost": row.cost,
-            "lower": row.lower,
-            "upper": row.upper,
-            "status": row.status,
-            **self.gaps(row),
-            "measures": {name: list(bounds) for name, bounds in row.measures.items()},
-            "states": row.states,
-            "notes": list(row.notes),
-        }
+        record: dict[str, Any] = _plain(
+            {
+                "name": row.name,
+                "cost": row.cost,
+                "lower": row.lower,
+                "upper": row.upper,
+                "status": row.status,
+                **self.gaps(row),
+                "measures": row.measures,
+                "states": row.states,
+                "notes": row.notes,
+                **simulation_record(row),
+            }
+        )
+        return record
 
     def gaps(self, row: Row) -> dict[str, float | None]:
         """Relative, absolute and profit gap of a row; None where it means nothing."""
         best = self.optimum
+        if best is None or self.cost_scale is None:
+            return dict.fromkeys(GAPS)
         if best.kind == "restricted" and row.cost < best.lower:
             return dict.fromkeys(GAPS)
         small = best.lower <= SMALLEST * self.cost_scale
@@ -139,6 +142,24 @@ class Comparison:
             "outside_rate": float(split.outside_rate),
             "shadow_price": float(split.shadow_price),
         }
+
+
+def _optimum(optimum: Optimum | None) -> dict[str, Any]:
+    """The optimum, and on which states it was found."""
+    if optimum is None:
+        truncation = {"kind": SIMULATED, "error": None}
+        return {"states": None, "caps": None, "truncation": truncation, "optimum": None}
+    return {
+        "states": optimum.states,
+        "caps": None if optimum.caps is None else list(optimum.caps),
+        "truncation": {"kind": optimum.kind, "error": optimum.error},
+        "optimum": {
+            "cost": optimum.cost,
+            "lower": optimum.lower,
+            "upper": optimum.upper,
+            "status": optimum.status,
+        },
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdpcloud.compare.paths import simulation_figures
 from mdpcloud.engine.problem import TermInfo
+from mdpcloud.model.policy import Policy
 from mdpcloud.plots.actions import crop, maps_figure, strips_figure
 from mdpcloud.plots.costs import Cost, draw_costs, percent
 from mdpcloud.plots.indices import Curve, draw_indices
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdpcloud.compare.comparison import Comparison
-    from mdpcloud.compare.rows import Row
+    from mdpcloud.compare.row import Row
 
 __all__ = ["draw"]
 
@@ -60,7 +62,8 @@ def draw(comparison: Comparison, folder: Path) -> list[Path]:
     -------
     list of Path
         ``costs.png`` where there are policies, ``indices.png`` where some have indices,
-        ``actions.png`` where the model has coordinates and something is decided.
+        ``actions.png`` where the model has coordinates and something is decided, and those of
+        `simulation_figures` where policies were simulated.
     """
     folder.mkdir(parents=True, exist_ok=True)
     makers = {
@@ -69,6 +72,7 @@ def draw(comparison: Comparison, folder: Path) -> list[Path]:
         "actions.png": actions_figure,
     }
     figures = {name: make(comparison) for name, make in makers.items()}
+    figures |= simulation_figures(comparison)
     return [save(figure, folder / name) for name, figure in figures.items() if figure is not None]
 
 
@@ -76,20 +80,26 @@ def draw(comparison: Comparison, folder: Path) -> list[Path]:
 
 
 def costs_figure(comparison: Comparison) -> Figure | None:
-    """The cost of each policy against the optimum."""
-    best = comparison.optimum
+    """The cost of each policy against the optimum, or against the best of them if there is none."""
     rows = [row for row in comparison.rows if math.isfinite(row.cost)]
-    if not rows or not math.isfinite(best.cost):
+    if not rows:
         return None
-    figure = new_figure(1.2 + 0.42 * len(rows))
-    kind = f" ({KINDS[best.kind]})" if best.kind in KINDS else ""
-    optimum = Cost(
-        "optimum", best.cost, best.lower, best.upper, f"{best.cost:.5g}{kind}", marker="d"
-    )
     looks = policy_colours([row.name for row in comparison.rows])
+    best = comparison.optimum
+    if best is None:
+        first = min(rows, key=lambda row: row.cost)
+        rows = [row for row in rows if row is not first]
+        reference = _cost(comparison, first, *looks[first.name])
+    elif math.isfinite(best.cost):
+        kind = f" ({KINDS[best.kind]})" if best.kind in KINDS else ""
+        label = f"{best.cost:.5g}{kind}"
+        reference = Cost("optimum", best.cost, best.lower, best.upper, label, marker="d")
+    else:
+        return None
+    figure = new_figure(1.2 + 0.42 * max(len(rows), 1))
     policies = [_cost(comparison, row, *looks[row.name]) for row in rows]
     unit = plain(f"{comparison.cost_unit} per {comparison.time_unit}")
-    draw_costs(figure.subplots(), optimum, policies, unit)
+    draw_costs(figure.subplots(), reference, policies, unit)
     heading(figure, plain(comparison.name))
     return figure
 
@@ -97,7 +107,10 @@ def costs_figure(comparison: Comparison) -> Figure | None:
 def _cost(comparison: Comparison, row: Row, colour: Any, marker: str) -> Cost:
     certain = row.status in CERTAIN
     status = "" if certain else f" ({row.status.replace('_', ' ')})"
-    label = _gap(comparison.gaps(row), certain) + status
+    if comparison.optimum is None:
+        label = _difference(row) + status
+    else:
+        label = _gap(comparison.gaps(row), certain) + status
     name = plain(pretty(row.name))
     return Cost(name, row.cost, row.lower, row.upper, label, certain, colour, marker)
 
@@ -110,6 +123,15 @@ def _gap(gaps: Mapping[str, float | None], certain: bool) -> str:
     if certain or not math.isfinite(high - low) or percent(low) == percent(high):
         return percent(gap)
     return f"{percent(low)} to {percent(high)}"
+
+
+def _difference(row: Row) -> str:
+    """What a policy costs above the best one, or the cost of the best."""
+    found = row.difference
+    if found is None or found.kind == "best":
+        return f"{row.cost:.5g}"
+    half = 0.5 * (found.upper - found.lower)
+    return f"{found.value:+.3g} ± {half:.2g}"
 
 
 # --- index curves ---------------------------------------------------------------------------------
@@ -188,12 +210,14 @@ def _describe(nodes: Sequence[int], system: Any) -> str:
 
 def actions_figure(comparison: Comparison) -> Figure | None:
     """What the optimum and each rule do: on two coordinates of the state, or on its only one."""
+    if comparison.optimum is None:
+        return None
     model, policy = comparison.optimum.model, comparison.optimum.policy
     if not hasattr(model, "space") or not policy.actions:
         return None
-    part = _slice(comparison, model)
+    part = _slice(comparison, model, comparison.optimum.kind)
     names = list(dict.fromkeys(name for actions in policy.names.values() for name in actions))
-    maps = islice(_maps(comparison, model, part, names), MOST_MAPS)
+    maps = islice(_maps(comparison, model, policy, part, names), MOST_MAPS)
     shown = [(name, table) for name, table in maps if (table >= 0).any()]
     if not shown:
         return None
@@ -214,10 +238,10 @@ def _named(comparison: Comparison, about: str) -> str:
     return ": ".join(filter(None, (plain(comparison.name), about)))
 
 
-def _slice(comparison: Comparison, model: Any) -> Slice:
+def _slice(comparison: Comparison, model: Any, kind: str) -> Slice:
     """Two coordinates, within the optimum's box; without the edge of a box that cuts states off."""
     axes, caps = model.space.axes, space_caps(model)
-    edge = 1 if comparison.optimum.kind == "exact" else 0
+    edge = 1 if kind == "exact" else 0
     free = free_axes(axes)
     shape = tuple(min(max(caps[k] + edge, 1), FARTHEST) for k in free)
     fixed = tuple(_typical(comparison, axes.flat[k], caps[k]) for k in range(len(axes)))
@@ -241,10 +265,9 @@ def _typical(comparison: Comparison, coordinate: tuple[str, int | None], cap: in
 
 
 def _maps(
-    comparison: Comparison, model: Any, part: Slice, names: Sequence[str]
+    comparison: Comparison, model: Any, policy: Policy, part: Slice, names: Sequence[str]
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     """Actions of the optimum and of the rules on the slice, as positions in ``names``."""
-    policy = comparison.optimum.policy
     several = len(policy.names) > 1
     for decision, actions in policy.names.items():
         position = np.array([*map(names.index, actions), NOTHING])

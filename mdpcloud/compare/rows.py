@@ -1,95 +1,38 @@
-"""The cost and measures of each policy of a comparison."""
+"""The cost and measures of each policy of a comparison, by evaluation on a lattice."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mdpcloud.compare.optimum import Settings, box_of, model_of
+from mdpcloud.compare.row import (
+    COST,
+    Bounds,
+    Row,
+    closed_form_row,
+    heuristic_of,
+    row_from_bounds,
+)
 from mdpcloud.engine import TermInfo, compile_model
 from mdpcloud.engine.rules import action_numbers, policy_for
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
-from mdpcloud.plugins import did_you_mean
 from mdpcloud.solve import Evaluation, Status, evaluate
 from mdpcloud.solve.truncation.boxes import on_growing_boxes, states_of
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
-__all__ = ["Row", "choose_policies", "evaluate_row"]
+__all__ = ["evaluate_row"]
 
-Bounds = tuple[float, float]
 LARGEST = 60_000  # states of a box on which a rule is evaluated exactly at once
 LARGEST_EXACT = 300_000  # the same, where estimates on smaller boxes are too coarse
 LARGEST_ESTIMATE = 100_000  # states of the last box of an estimate
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
-COST = "cost"
 UNFINISHED = (Status.TIME, Status.INTERRUPTED, Status.STALLED)
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One policy of a comparison.
-
-    Attributes
-    ----------
-    name : str
-    cost, lower, upper : float
-        Cost/time. Certified bounds where ``status`` is "exact"; relative error 1e-12 where it is
-        "closed_form"; where it is "estimated" they hold an estimate of the error of the cut.
-    status : str
-        "exact", "closed_form", "estimated", or why the evaluation did not converge.
-    measures : mapping of name to (lower, upper)
-    states : int
-        Of the box on which it was evaluated, 0 for a closed form.
-    indices : list of lists or None
-    notes : tuple of str
-    rule : function or None
-        It is lost when the row is pickled, if it cannot be.
-    heuristic : str or None
-        The system's own name of the policy.
-    """
-
-    name: str
-    cost: float
-    lower: float
-    upper: float
-    status: str
-    measures: Mapping[str, Bounds] = field(default_factory=dict)
-    states: int = 0
-    indices: Sequence[Sequence[float]] | None = None
-    notes: tuple[str, ...] = ()
-    rule: Callable[[Any], Any] | None = None
-    heuristic: str | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(vars(self))
-        try:
-            pickle.dumps(self.rule)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            state["rule"] = None
-        return state
-
-
-def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
-    """Name to what is to be evaluated: the system's own name of a policy, a rule, or a Policy."""
-    known = list(getattr(system, "policy_names", ()))
-    if policies is None:
-        return {name: name for name in known}
-    if isinstance(policies, str):
-        policies = [policies]
-    named = policies if isinstance(policies, Mapping) else {name: name for name in policies}
-    for name, value in named.items():
-        if not isinstance(name, str):
-            raise InputError(f"{name!r} is no name of a policy; give rules as {{name: rule}}")
-        if isinstance(value, str) and value not in known:
-            near = did_you_mean(value, known) or f"; there are {', '.join(known) or 'none'}"
-            raise InputError(f"policy {value!r} is unknown{near}")
-    return dict(named)
 
 
 def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Settings) -> Row:
@@ -100,19 +43,17 @@ def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Setting
     InputError
         When a rule takes an action that is unknown or not allowed; the message names the state.
     """
-    own = isinstance(what, str)
     try:
-        heuristic = system.heuristic(what, ties) if own else Heuristic(name, rule=what)
-        row = _evaluated(system, heuristic, settings)
+        row = _evaluated(system, heuristic_of(system, name, what, ties), settings)
     except InputError as error:
         raise InputError(f"policy {name!r}: {error}") from error
-    return replace(row, name=name, heuristic=what if own else None)
+    return replace(row, name=name, heuristic=what if isinstance(what, str) else None)
 
 
 def _evaluated(system: Any, heuristic: Heuristic, settings: Settings) -> Row:
     rule, caps = heuristic.rule, settings.caps
     if heuristic.cost is not None:
-        return _closed_form(system, heuristic)
+        return closed_form_row(system, heuristic)
     if callable(rule) and isinstance(system, Truncated):
         if heuristic.caps is None or states_of(heuristic.caps) > LARGEST:
             return _growing(system, heuristic, settings)
@@ -143,49 +84,18 @@ def _evaluate(model: Any, policy: Policy, settings: Settings) -> Evaluation:
     )
 
 
-def _closed_form(system: Any, heuristic: Heuristic) -> Row:
-    values = {COST: float(heuristic.cost or 0.0), **heuristic.measures}
-    width = {name: heuristic.error * abs(v) for name, v in values.items()}
-    bounds = {name: (v - width[name], v + width[name]) for name, v in values.items()}
-    return _from_bounds(system, heuristic, bounds, values[COST], "closed_form", 0)
-
-
 def _row(system: Any, found: Evaluation, heuristic: Heuristic, settings: Settings) -> Row:
     bounds = _bounds(found)
     lower, upper = bounds[COST]
     good = found.converged or upper - lower <= settings.tolerance * min(abs(lower), abs(upper))
     status = "exact" if good else found.status.name.lower()
-    return _from_bounds(system, heuristic, bounds, found.gain, status, found.values.size)
+    return row_from_bounds(system, heuristic, bounds, found.gain, status, found.values.size)
 
 
 def _bounds(found: Evaluation) -> dict[str, Bounds]:
     """Bounds of the cost and of every measure, from whatever state."""
     pairs = {COST: found.bounds, **found.measures}
     return {name: (float(np.min(low)), float(np.max(high))) for name, (low, high) in pairs.items()}
-
-
-def _from_bounds(
-    system: Any,
-    heuristic: Heuristic,
-    bounds: Mapping[str, Bounds],
-    cost: float,
-    status: str,
-    states: int,
-) -> Row:
-    measures = {name: pair for name, pair in bounds.items() if name != COST}
-    if hasattr(system, "derived"):
-        measures |= system.derived(bounds[COST], measures)
-    return Row(
-        heuristic.name,
-        cost,
-        *bounds[COST],
-        status,
-        measures,
-        states,
-        heuristic.indices,
-        tuple(heuristic.notes),
-        heuristic.rule if callable(heuristic.rule) else None,
-    )
 
 
 # --- rules without a known box --------------------------------------------------------------------
@@ -347,4 +257,4 @@ def _estimated(
 ) -> Row:
     note = "it leaves the largest box tried; its cost is estimated by doubling the box"
     noted = replace(heuristic, notes=(*heuristic.notes, note))
-    return _from_bounds(system, noted, bounds, sum(bounds[COST]) / 2, status, states)
+    return row_from_bounds(system, noted, bounds, sum(bounds[COST]) / 2, status, states)
