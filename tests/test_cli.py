@@ -23,6 +23,7 @@ import mdpcloud as mc
 from mdpcloud.cli import app
 from mdpcloud.cli.numbers import interval, percent, with_error
 from mdpcloud.cli.progress import done, progress_bar
+from mdpcloud.scenario import SimulateSettings
 
 SYSTEM = '''
 """A system of the user's own."""
@@ -352,6 +353,7 @@ def evaluation(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def evaluate_policies(system: Any, policies: Any, **settings: Any) -> list[Any]:
         made.append((system, policies, settings))
         row = {"cost": 1.5, "lower": 1.0, "upper": 2.0, "status": "exact", "states": 3, "notes": ()}
+        row |= {"difference": None, "simulation": None}
         measures = {"mean jobs": (3.0, 3.5)}
         return [SimpleNamespace(name=name, measures=measures, **row) for name in policies]
 
@@ -369,6 +371,7 @@ def test_evaluate_prints_and_writes_costs_and_measures(
     ((_, policies, settings),) = evaluation
     assert policies == {"split": "split"}
     assert callable(settings.pop("progress"))
+    assert settings.pop("simulate") == SimulateSettings()
     assert settings == {"ties": "last", "tolerance": 1e-7, "threads": 1, "caps": (3,)}
     lines = [line.split() for line in result.stdout.splitlines()]
     assert "a [row] (own.py:Row)\ncosts in euro per hour\n" in result.stdout

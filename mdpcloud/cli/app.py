@@ -31,11 +31,30 @@ Threads = Annotated[int | None, typer.Option(help="Number of threads; overrides 
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="OUT", help="Write the results to this file.")
 ]
+Plots = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Write the pictures into this folder, made if missing."),
+]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Policy of the file; repeatable. By default all."),
+]
 
 
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def _whole(text: str) -> int:
+    """A whole number, however it is written, such as 4000000 or 4e6."""
+    try:
+        return int(text)
+    except ValueError:
+        value = float(text)
+    if not value.is_integer():
+        raise ValueError(text)
+    return int(value)
 
 
 def _version(asked: bool) -> None:
@@ -57,12 +76,7 @@ def _common(
 def compare(
     file: File,
     json: Json = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write the pictures into this folder, made if missing."
-        ),
-    ] = None,
+    plots: Plots = None,
     tolerance: Tolerance = None,
     threads: Threads = None,
 ) -> None:
@@ -76,10 +90,7 @@ def compare(
 @app.command()
 def evaluate(
     file: File,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Policy of the file; repeatable. By default all."),
-    ] = None,
+    policy: Policies = None,
     json: Json = None,
     tolerance: Tolerance = None,
 ) -> None:
@@ -88,6 +99,32 @@ def evaluate(
 
     with exit_codes():
         work.evaluate(work.scenario_of(file, tolerance, None), policy, json)
+
+
+@app.command()
+def simulate(
+    file: File,
+    policy: Policies = None,
+    json: Json = None,
+    plots: Plots = None,
+    events: Annotated[
+        int | None, typer.Option(parser=_whole, help="Events of each policy; overrides the file.")
+    ] = None,
+    half_width: Annotated[
+        float | None,
+        typer.Option(help="Half width of the 95 % interval to reach; overrides the file."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed; overrides the file.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Replications at the same time; overrides the file.")
+    ] = None,
+) -> None:
+    """Simulate policies with common random numbers: costs, differences, measures, intervals."""
+    from mdpcloud.cli import simulate as work
+
+    flags = {"events": events, "half_width": half_width, "seed": seed, "n_jobs": jobs}
+    with exit_codes():
+        work.simulate(work.scenario_of(file, flags), policy, json, plots)
 
 
 @app.command()

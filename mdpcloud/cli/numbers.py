@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-__all__ = ["interval", "percent", "with_error"]
+__all__ = ["interval", "percent", "with_error", "with_half_width"]
 
 SIGNIFICANT = 10  # most significant digits of a value
 DECIMALS = 12  # most digits after the point
 PERCENT = 4  # most digits after the point of a gap in per cent
 SMALL = 1e-4  # values below are told with their power of ten
+NEARLY = Decimal(1) - Decimal("1e-9")  # so that a half width of 0.1 is not printed as 0.11
 WIDE = 1e-3  # of the value: a larger error is told by both of its ends
 
 _exact = Context(prec=1000)  # digits enough for every float
@@ -44,7 +45,7 @@ def with_error(value: float, lower: float, upper: float) -> tuple[str, str]:
         return text, interval(lower, upper)
     ends = (_exact.subtract(Decimal(end), printed) for end in (lower, upper))
     reach = max(map(abs, ends))
-    return text, f"± {Context(prec=1, rounding=ROUND_CEILING).plus(reach):.1g}"
+    return text, f"± {Context(prec=1, rounding=ROUND_CEILING).plus(reach):.1g}" if reach else "± 0"
 
 
 def interval(lower: float, upper: float) -> str:
@@ -60,6 +61,31 @@ def interval(lower: float, upper: float) -> str:
     decimals = min(_resolved(upper - lower) + 2, _room(max(lower, upper, key=abs)) + 1)
     ends = (Decimal(lower), ROUND_FLOOR), (Decimal(upper), ROUND_CEILING)
     return " to ".join(_fixed(end, decimals, rounding) for end, rounding in ends)
+
+
+def with_half_width(value: float, lower: float, upper: float, sign: str = "-") -> tuple[str, str]:
+    """An estimate with the digits that its interval supports, and half of the interval's width.
+
+    Two digits of the half width; what is printed covers the interval, but for a billionth of it.
+    With the sign "+" positive values have theirs, too.
+
+    Examples
+    --------
+    >>> with_half_width(2.35318, 2.34108, 2.36528), with_half_width(0.5, 0.4, 0.6, sign="+")
+    (('2.353', '± 0.013'), ('+0.50', '± 0.10'))
+    >>> with_half_width(3.14e-9, 3.1e-9, 3.18e-9), with_half_width(15230.0, 14230.0, 16230.0)
+    (('3.140e-9', '± 4.0e-11'), ('15230', '± 1000'))
+    """
+    if not all(map(math.isfinite, (value, lower, upper))):
+        return f"{value:{sign}.{SIGNIFICANT - 4}g}", "unknown"
+    if lower == upper:
+        return with_error(value, lower, upper)
+    half = Decimal(max(upper - value, value - lower)) / NEARLY
+    printed = _rounded(Decimal(value), max(1 - half.adjusted(), 0), ROUND_HALF_EVEN)
+    reach = max(abs(_exact.subtract(Decimal(end), printed)) for end in (lower, upper))
+    width = Context(prec=2, rounding=ROUND_CEILING).multiply(reach, NEARLY)
+    form = "f" if abs(printed) >= SMALL or width >= SMALL else "e"
+    return f"{printed:{sign}{form}}" if printed else "0", f"± {width:{form}}"
 
 
 def percent(lower: float, upper: float) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-__all__ = ["done", "lines", "progress_bar"]
+__all__ = ["done", "lines", "progress_bar", "simulation_bar"]
 
 Callback = Callable[[int, float, float], None]
 EVERY = 10.0  # seconds between lines
@@ -31,8 +31,12 @@ def done(width: float, first: float, last: float) -> float:
     return math.log(first / width) / math.log(first / last)
 
 
-def lines(say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> Callback:
-    """Progress as lines, `EVERY` so many seconds at most.
+def lines(
+    say: Callable[[str], object],
+    clock: Callable[[], float] = time.monotonic,
+    what: str = "iterations",
+) -> Callback:
+    """Progress as lines, `EVERY` so many seconds at most; ``what`` is counted.
 
     Examples
     --------
@@ -50,17 +54,19 @@ def lines(say: Callable[[str], object], clock: Callable[[], float] = time.monoto
         now = clock()
         if now - told >= EVERY:
             told = now
-            say(f"after {now - start:.0f} s: {_so_far(iterations, lower, upper)}")
+            say(f"after {now - start:.0f} s: {_so_far(iterations, lower, upper, what)}")
 
     return tell
 
 
-def _so_far(iterations: int, lower: float, upper: float) -> str:
-    return f"{iterations} iterations, {lower:.8g} to {upper:.8g}"
+def _so_far(iterations: int, lower: float, upper: float, what: str = "iterations") -> str:
+    return f"{iterations} {what}, {lower:.8g} to {upper:.8g}"
 
 
 @contextmanager
-def progress_bar(tolerance: float, console: Console | None = None) -> Iterator[Callback]:
+def progress_bar(
+    tolerance: float, console: Console | None = None, what: str = "iterations"
+) -> Iterator[Callback]:
     """Bar that a solver moves by calling ``progress(iterations, lower, upper)``.
 
     Parameters
@@ -69,21 +75,68 @@ def progress_bar(tolerance: float, console: Console | None = None) -> Iterator[C
         Relative width of the bounds at which the solver stops.
     console : Console, optional
         Where the bar is drawn, or lines are printed if that is no terminal.
+    what : str
+        What is counted.
     """
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield lines(console.print)
+        yield lines(console.print, what=what)
         return
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
+    with _bar(console) as (bar, task):
         widest = 0.0
 
         def move(iterations: int, lower: float, upper: float) -> None:
             nonlocal widest
             width, last = upper - lower, tolerance * max(abs(lower), abs(upper))
             widest = max(widest, width) if math.isfinite(width) else widest
-            text = _so_far(iterations, lower, upper)
+            text = _so_far(iterations, lower, upper, what)
             bar.update(task, completed=done(width, widest, last), description=text)
+
+        yield move
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[tuple[Progress, TaskID]]:
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield bar, bar.add_task("starting", total=1.0)
+
+
+@contextmanager
+def simulation_bar(
+    events: int | None, half_width: float | None, policies: int, console: Console | None = None
+) -> Iterator[Callback]:
+    """Bar that simulations, one after the other, move by ``progress(events, lower, upper)``.
+
+    Parameters
+    ----------
+    events : int or None
+        At which each of them ends, about.
+    half_width : float or None
+        Of the interval, at which each of them ends.
+    policies : int
+        Number of simulations.
+    console : Console, optional
+        As for `progress_bar`.
+    """
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield lines(console.print, what="events")
+        return
+    with _bar(console) as (bar, task):
+        number, before, widest = 1, 0, 0.0
+
+        def move(now: int, lower: float, upper: float) -> None:
+            nonlocal number, before, widest
+            if now < before:
+                number, widest = number + 1, 0.0
+            before = now
+            width = upper - lower
+            widest = max(widest, width) if math.isfinite(width) else widest
+            part = min(now / events, 1.0) if events else 0.0
+            if half_width is not None:
+                part = max(part, done(width, widest, 2.0 * half_width))
+            text = f"policy {number} of {policies}: {_so_far(now, lower, upper, 'events')}"
+            bar.update(task, completed=(number - 1 + part) / policies, description=text)
 
         yield move

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import typer
 
-from mdpcloud.cli.numbers import percent, with_error
+from mdpcloud.cli.numbers import percent, with_error, with_half_width
 
-__all__ = ["ends", "print_comparison", "print_evaluations", "print_table", "status_of"]
+__all__ = [
+    "cost_of",
+    "ends",
+    "print_comparison",
+    "print_evaluations",
+    "print_heading",
+    "print_measures",
+    "print_notes",
+    "print_table",
+    "status_in_words",
+    "status_of",
+    "unit",
+]
 
 _TRUNCATION = {
     "exact": ", the optimum never leaves this box",
@@ -21,37 +35,82 @@ _TRUNCATION = {
     "bracketed": ", the bounds hold for the unbounded system",
     "estimated": ", the error of the cut is an estimate",
 }
-_STATUS = {"time": "time limit", "iterations": "iteration limit"}
+_STATUS = {
+    "time": "time limit",
+    "iterations": "iteration limit",
+    "half_width": "interval too wide",
+}
 _NODE = re.compile(r"(nodes\[\d+\]): (.*)", re.DOTALL)  # a note on a node
 WIDEST = 100  # characters of a line of a note
+MOST_MEASURES = 60  # of a policy, that are all printed
+MOST_NOTES = 20
 
 
 def print_comparison(record: Mapping[str, Any]) -> None:
     """Print a comparison, given as the record that is also its JSON."""
     optimum = record["optimum"]
     lines = [("policy", "cost", "bounds", "gap", "profit gap", "status")]
-    lines += [("optimum", *_cost(optimum), "", "", _status(optimum))]
+    lines += [("optimum", *cost_of(optimum), "", "", status_in_words(optimum))]
     for row in record["policies"]:
         gaps = (_gap(row), _profit_gap(row, optimum))
-        lines.append((row["name"], *_cost(row), *gaps, _status(row)))
-    _print_heading(record)
+        lines.append((row["name"], *cost_of(row), *gaps, status_in_words(row)))
+    print_heading(record)
     typer.echo(f"{record['states']} states{_cut(record)}")
-    typer.echo(f"costs in {_unit(record)}\n")
+    typer.echo(f"costs in {unit(record)}\n")
     print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
-    _print_notes(record)
+    print_notes(record)
 
 
 def print_evaluations(record: Mapping[str, Any]) -> None:
     """Print the cost and the measures of each policy, with their bounds."""
-    lines = [("policy", "measure", "value", "bounds")]
+    print_heading(record)
+    typer.echo(f"costs in {unit(record)}\n")
+    print_measures(record)
+    print_notes(record)
+
+
+def print_measures(record: Mapping[str, Any]) -> None:
+    """Print a table of the cost and the measures of each policy."""
+    simulated = any("simulation" in row for row in record["policies"])
+    lines = [("policy", "measure", "value", "95 %" if simulated else "bounds")]
+    hidden = 0
     for row in record["policies"]:
-        lines.append((row["name"], "cost", *_cost(row)))
-        for measure, (lower, upper) in row["measures"].items():
-            lines.append(("", measure, *with_error((lower + upper) / 2, lower, upper)))
-    _print_heading(record)
-    typer.echo(f"costs in {_unit(record)}\n")
+        lines.append((row["name"], "cost", *cost_of(row)))
+        shown = _shown(row["measures"])
+        hidden += len(row["measures"]) - len(shown)
+        for measure, (lower, upper) in shown.items():
+            lines.append(("", measure, *_cells(row, None, lower, upper)))
     print_table(lines, right={"value"})
-    _print_notes(record)
+    if hidden:
+        typer.echo(f"and {hidden} measures of single nodes and the like, which --json writes")
+
+
+def _shown(measures: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Measures that are printed: where there are very many, those of the whole system."""
+    if len(measures) <= MOST_MEASURES:
+        return measures
+    return {name: bounds for name, bounds in measures.items() if "[" not in name}
+
+
+def cost_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Cells of a row's cost and of its bounds or interval."""
+    return _cells(row, row["cost"], row["lower"], row["upper"])
+
+
+def _cells(
+    row: Mapping[str, Any], value: float | None, lower: float | None, upper: float | None
+) -> tuple[str, str]:
+    """A value (by default the middle) with its bounds, or with its interval if simulated.
+
+    None is an infinite bound.
+    """
+    low = -math.inf if lower is None else lower
+    high = math.inf if upper is None else upper
+    if value is None:
+        if math.isinf(high - low):
+            return "-", "unknown"
+        value = 0.5 * (low + high)
+    return (with_half_width if "simulation" in row else with_error)(value, low, high)
 
 
 def ends(bounds: tuple[Any, Any]) -> tuple[float, float]:
@@ -65,11 +124,13 @@ def status_of(result: Any) -> str:
     return str(getattr(result.status, "value", result.status))
 
 
-def _print_heading(record: Mapping[str, Any]) -> None:
+def print_heading(record: Mapping[str, Any]) -> None:
+    """Print the names of the scenario and of the system."""
     typer.echo(f"{record['name']} ({record['system']})")
 
 
-def _unit(record: Mapping[str, Any]) -> str:
+def unit(record: Mapping[str, Any]) -> str:
+    """Unit of costs."""
     return f"{record['units']['cost']} per {record['units']['time']}"
 
 
@@ -97,7 +158,7 @@ def print_table(
 # --- notes ----------------------------------------------------------------------------------------
 
 
-def _print_notes(record: Mapping[str, Any]) -> None:
+def print_notes(record: Mapping[str, Any]) -> None:
     """Print what a reader has to know of the system and of single policies, each once."""
     notes = _of_nodes(record.get("notes", ()))
     known = set(notes)
@@ -108,10 +169,12 @@ def _print_notes(record: Mapping[str, Any]) -> None:
     width = min(shutil.get_terminal_size().columns, WIDEST)
     if notes:
         typer.echo()
-    for text, places in notes.items():
+    for text, places in islice(notes.items(), MOST_NOTES):
         about = f"{', '.join(dict.fromkeys(places))}: " if places else ""
         for line in _wrapped(f"note: {about}{text}", width):
             typer.echo(line)
+    if len(notes) > MOST_NOTES:
+        typer.echo(f"and {len(notes) - MOST_NOTES} more notes, which --json writes")
 
 
 def _of_nodes(notes: Iterable[str]) -> dict[str, list[str]]:
@@ -133,13 +196,10 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def _status(row: Mapping[str, Any]) -> str:
+def status_in_words(row: Mapping[str, Any]) -> str:
+    """Status of a row or of the optimum, for people."""
     status = str(row["status"])
     return _STATUS.get(status, status.replace("_", " "))
-
-
-def _cost(row: Mapping[str, Any]) -> tuple[str, str]:
-    return with_error(row["cost"], row["lower"], row["upper"])
 
 
 def _gap(row: Mapping[str, Any]) -> str:

@@ -12,14 +12,29 @@ from pathlib import Path
 from typing import Any
 
 import mdpcloud as mc
-from mdpcloud.cli import solutions, tables
+from mdpcloud.cli import simulations, solutions, tables
 from mdpcloud.cli.border import say
 from mdpcloud.cli.progress import progress_bar
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.scenario import Scenario, read_scenario
 from mdpcloud.systems.registry import find_system, policy_names, summary_of, system_names
 
-__all__ = ["compare", "evaluate", "indices", "scenario_of", "solve", "systems"]
+__all__ = [
+    "announce_compilation",
+    "check_place",
+    "compare",
+    "evaluate",
+    "indices",
+    "labelled",
+    "mistakes_of",
+    "scenario_of",
+    "solve",
+    "systems",
+    "wanted",
+    "write",
+]
+
+STEPS = "steps"  # iterations, or events where it is simulated
 
 
 def scenario_of(file: Path, tolerance: float | None, threads: int | None) -> Scenario:
@@ -38,13 +53,16 @@ def scenario_of(file: Path, tolerance: float | None, threads: int | None) -> Sce
 
 def compare(scenario: Scenario, json_file: Path | None, folder: Path | None) -> None:
     """Compare, print, write; a comparison that did not converge is printed and written as well."""
-    _check_place("--json", json_file)
+    check_place("--json", json_file)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     comparison, failure = _compared(scenario)
     record = comparison.to_dict()
-    tables.print_comparison(record)
-    _write(record, json_file)
+    if record["optimum"] is None:
+        simulations.print_simulated(record, measures=False)
+    else:
+        tables.print_comparison(record)
+    write(record, json_file)
     if folder is not None:
         for picture in comparison.plot(folder):
             say(f"picture: {picture}")
@@ -54,27 +72,28 @@ def compare(scenario: Scenario, json_file: Path | None, folder: Path | None) -> 
 
 def _compared(scenario: Scenario) -> tuple[Any, mc.SolveError | None]:
     """The comparison, and why it is not finished if it is not."""
-    with _mistakes_of(scenario):
+    with mistakes_of(scenario):
         settings = scenario.solve.for_compare()
-        _announce_compilation()
-        with progress_bar(scenario.solve.tolerance) as progress:
+        announce_compilation()
+        with progress_bar(scenario.solve.tolerance, what=STEPS) as progress:
             try:
                 comparison: Any = mc.compare(
                     scenario.system,
                     scenario.compare.policies,
                     ties=scenario.compare.ties,
                     progress=progress,
+                    simulate=scenario.simulate,
                     **settings,
                 )
             except mc.SolveError as error:
                 if not hasattr(error.partial, "to_dict"):
                     raise
-                return _labelled(error.partial, scenario), error
-    return _labelled(comparison, scenario), None
+                return labelled(error.partial, scenario), error
+    return labelled(comparison, scenario), None
 
 
 @contextmanager
-def _mistakes_of(scenario: Scenario) -> Iterator[None]:
+def mistakes_of(scenario: Scenario) -> Iterator[None]:
     """Name the scenario's file before what turns out to be wrong with it only when it is used."""
     try:
         yield
@@ -84,19 +103,20 @@ def _mistakes_of(scenario: Scenario) -> Iterator[None]:
         raise mc.InputError(f"scenario {scenario.path}: {place}{text}") from error
 
 
-def _check_place(flag: str, file: Path | None) -> None:
+def check_place(flag: str, file: Path | None) -> None:
     """Refuse a file in a folder that does not exist, before anything is solved."""
     if file is not None and not file.parent.is_dir():
         raise mc.InputError(f"{flag} {file}: there is no folder {file.parent}")
 
 
-def _write(record: Mapping[str, Any], file: Path | None) -> None:
+def write(record: Mapping[str, Any], file: Path | None) -> None:
+    """Write results as JSON, where a file was asked for."""
     if file is not None:
         file.write_text(_json(record), encoding="utf-8")
         say(f"results: {file}")
 
 
-def _labelled(comparison: Any, scenario: Scenario) -> Any:
+def labelled(comparison: Any, scenario: Scenario) -> Any:
     """Comparison with what only the scenario knows."""
     return dataclasses.replace(
         comparison,
@@ -110,32 +130,40 @@ def _labelled(comparison: Any, scenario: Scenario) -> Any:
 
 def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | None) -> None:
     """Evaluate policies of the scenario, print and write their costs and measures."""
-    wanted = _wanted(scenario, names)
-    _check_place("--json", json_file)
-    with _mistakes_of(scenario):
+    policies = wanted(scenario, names)
+    check_place("--json", json_file)
+    with mistakes_of(scenario):
         settings = scenario.solve.for_compare()
         settings.pop("solver", None)
-        _announce_compilation()
+        announce_compilation()
 
         from mdpcloud.compare import evaluate_policies
 
-        with progress_bar(scenario.solve.tolerance) as progress:
+        with progress_bar(scenario.solve.tolerance, what=STEPS) as progress:
             rows = evaluate_policies(
-                scenario.system, wanted, ties=scenario.compare.ties, progress=progress, **settings
+                scenario.system,
+                policies,
+                ties=scenario.compare.ties,
+                progress=progress,
+                simulate=scenario.simulate,
+                **settings,
             )
     record = {**_heading(scenario), "policies": [_row(row) for row in rows]}
     tables.print_evaluations(record)
-    _write(record, json_file)
+    write(record, json_file)
 
 
 def _row(row: Any) -> dict[str, Any]:
     names = ("name", "cost", "lower", "upper", "status", "states")
+    from mdpcloud.compare.row import simulation_record
+
     record = {name: getattr(row, name) for name in names}
     record["measures"] = {name: list(bounds) for name, bounds in row.measures.items()}
-    return {**record, "notes": list(row.notes)}
+    record["notes"] = list(row.notes)
+    return {**record, **simulation_record(row)}
 
 
-def _wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any]:
+def wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any]:
     """Policies by name, as the file spells it or as results have it; all of them by default."""
     known: Mapping[str, Any] = scenario.compare.policies or {
         name: name for name in policy_names(type(scenario.system))
@@ -165,13 +193,13 @@ def _heading(scenario: Scenario) -> dict[str, Any]:
 
 def solve(scenario: Scenario, save: Path | None, json_file: Path | None) -> None:
     """Solve, print and write the optimum, save the solution; a partial one as well."""
-    _check_place("--save", save)
-    _check_place("--json", json_file)
-    _announce_compilation()
+    check_place("--save", save)
+    check_place("--json", json_file)
+    announce_compilation()
     solution, error = _solved(scenario)
     if solution is not None:
         solutions.print_solution(scenario, solution)
-        _write({**_heading(scenario), **solutions.record_of(scenario, solution)}, json_file)
+        write({**_heading(scenario), **solutions.record_of(scenario, solution)}, json_file)
         if save is not None:
             solution.save(save)
             say(f"solution: {save}")
@@ -181,7 +209,7 @@ def solve(scenario: Scenario, save: Path | None, json_file: Path | None) -> None
 
 def _solved(scenario: Scenario) -> tuple[Any, mc.SolveError | None]:
     """The solution, or the partial one with the error that carries it."""
-    with _mistakes_of(scenario):
+    with mistakes_of(scenario):
         model = scenario.system.model(caps=scenario.solve.caps)
         with progress_bar(scenario.solve.tolerance) as progress:
             try:
@@ -228,7 +256,8 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-def _announce_compilation() -> None:
+def announce_compilation() -> None:
+    """Say that the first run takes longer, if this is the first."""
     from mdpcloud.engine.jit import kernels_are_cached
 
     if not kernels_are_cached():
