@@ -53,7 +53,7 @@ def estimate(kept: Floats) -> Estimate:
     Raises
     ------
     InputError
-        Where there is no segment.
+        Where there is no segment, or one is not finite.
 
     Examples
     --------
@@ -80,10 +80,13 @@ def estimates(kept: Floats, names: Sequence[str]) -> dict[str, Estimate]:
     Raises
     ------
     InputError
-        Where there is no segment.
+        Where there is no segment, or one is not finite.
     """
     if kept.shape[0] * kept.shape[1] == 0:
         raise InputError(f"an estimate needs at least one segment; the series is {kept.shape}")
+    finite = np.isfinite(kept).all(axis=(0, 1))
+    if not finite.all():
+        raise InputError(f"averages are not finite: {names[int(finite.argmin())] or 'the series'}")
     values, scale, between, within, variances = _moments(kept)
     freedom = max(_batch_count(kept) - 1, 1)
     half = scale * np.maximum(float(stdtrit(freedom, _UPPER)) * between, _NORMAL * within)
@@ -111,7 +114,7 @@ def difference(a: Floats, b: Floats, paired: bool) -> Estimate:
     Raises
     ------
     InputError
-        Where there is no segment, or pairs differ in shape.
+        Where there is no segment, one is not finite, or pairs differ in shape.
     """
     if paired:
         if a.shape != b.shape:

@@ -44,6 +44,14 @@ def test_no_segment_at_all_is_refused() -> None:
         estimates(np.empty((8, 0, 2)), ["cost", "jobs"])
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_averages_that_are_not_finite_are_refused(value: float) -> None:
+    kept = np.ones((2, 3, 2))
+    kept[1, 2, 1] = value
+    with pytest.raises(InputError, match="not finite: jobs"):
+        estimates(kept, ["cost", "jobs"])
+
+
 def test_pairs_of_different_shape_are_refused() -> None:
     with pytest.raises(InputError, match="equal shapes"):
         difference(np.ones((2, 3)), np.ones((2, 4)), paired=True)
