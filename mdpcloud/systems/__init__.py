@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_INFRASTRUCTURE = ("base", "parameters", "registry", "routing_simulation")  # no systems
+# Modules without systems.
+_INFRASTRUCTURE = ("base", "parameters", "registry", "routing_simulation", "routing_split")
 
 
 def _public() -> dict[str, Any]:

@@ -45,16 +45,15 @@ from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.bernoulli_split import BernoulliSplit, bernoulli_split
 from mdpcloud.policies.index_rule import IndexRule, tie_order
 from mdpcloud.queues.border import checked_count
-from mdpcloud.queues.law import node_law
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic
 from mdpcloud.systems.parameters import validate
 from mdpcloud.systems.routing_simulation import (
     law_notes,
     simulate_jobs,
     simulate_model,
-    split_rule,
     unusual_laws,
 )
+from mdpcloud.systems.routing_split import split_means, split_rule
 
 if TYPE_CHECKING:
     from mdpcloud.simulate.protocol import Simulation
@@ -435,34 +434,19 @@ class CloudRouting:
             last *= 4
 
     def _split_heuristic(self) -> Heuristic:
-        split = self.split
-        measures: dict[str, float] = {}
-        lost = 0.0
-        blocked = 0.0
-        for k, (node, rate) in enumerate(zip(self._theory, split.rates, strict=True)):
-            found, turned_away = _split_measures(k, node, float(rate))
-            measures |= found
-            measures[f"routing_rate[{k}]"] = float(rate) - turned_away
-            lost += found[f"abandonment_rate[{k}]"]
-            blocked += turned_away
-        for total in ("mean_jobs", "mean_queue"):
-            measures[total] = sum(measures[f"{total}[{k}]"] for k in range(len(self.nodes)))
-        measures["abandonment_rate"] = lost
-        measures["outsourcing_rate"] = float(split.outside_rate) + blocked
+        shares = self.split.rates / self.arrival_rate
+        notes = tuple(self.split.notes)
+        if not self.is_markovian:  # full rooms turn jobs away unasked
+            rule = split_rule(shares, [None] * len(self.nodes))
+            return Heuristic("bernoulli_split", rule=rule, notes=notes)
         return Heuristic(
             "bernoulli_split",
-            rule=self._split_rule(),
-            cost=float(split.cost) if self.is_markovian else None,
+            rule=split_rule(shares, [node.room for node in self.nodes]),
+            cost=float(self.split.cost),
             error=CLOSED_FORM,
-            measures=measures if self.is_markovian else {},
-            notes=tuple(split.notes),
+            measures=split_means(self._theory, self.split),
+            notes=notes,
         )
-
-    def _split_rule(self) -> dict[str, Any]:
-        shares = self.split.rates / self.arrival_rate
-        if self.is_markovian:
-            return split_rule(shares, [node.room for node in self.nodes])
-        return split_rule(shares, [None] * len(self.nodes))  # full rooms turn jobs away unasked
 
     # --- simulation -------------------------------------------------------------------------------
 
@@ -518,22 +502,3 @@ def node_queue(servers: int) -> Callable[[Any], Any]:
 def node_utilisation(servers: int) -> Callable[[Any], Any]:
     """Share of busy servers of a node, as a function of the jobs present."""
     return lambda jobs: np.minimum(jobs, servers) / servers
-
-
-def _split_measures(k: int, node: theory.Node, rate: float) -> tuple[dict[str, float], float]:
-    """Long-run averages of a node under its Poisson stream, and its rate of blocked jobs."""
-    in_service = node.service_rate + (
-        node.abandonment_rate if node.deadline == "end_service" else 0.0
-    )
-    busy = queue = blocked = 0.0
-    if rate > 0:
-        law = node_law(node.servers, in_service, node.abandonment_rate, rate, node.room)
-        busy, queue, blocked = law.busy, law.queue, rate * law.full
-    exposed = queue + (busy if node.deadline == "end_service" else 0.0)
-    measures = {
-        f"abandonment_rate[{k}]": node.abandonment_rate * exposed,
-        f"mean_jobs[{k}]": busy + queue,
-        f"mean_queue[{k}]": queue,
-        f"utilisation[{k}]": busy / node.servers,
-    }
-    return measures, blocked

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.laws import Exponential
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from mdpcloud.simulate.protocol import Simulation
     from mdpcloud.systems.cloud_routing import CloudRouting, Node
 
-__all__ = ["law_notes", "simulate_jobs", "simulate_model", "split_rule", "unusual_laws"]
+__all__ = ["law_notes", "simulate_jobs", "simulate_model", "unusual_laws"]
 
 SHOWN = 3  # nodes that a message names
 
@@ -47,35 +45,6 @@ def law_notes(nodes: Sequence[Node]) -> list[str]:
         f"{', '.join(found[:SHOWN])}{more}: indices, thresholds and the split are those of "
         "exponential times of the same means, and policies can be compared by simulation only"
     ]
-
-
-def split_rule(probabilities: NDArray[np.float64], rooms: Sequence[int | None]) -> dict[str, Any]:
-    """A random split as a rule: action to its probability.
-
-    Where rooms are limited the probabilities are functions of the state: jobs drawn for a full room
-    go outside.
-    """
-    rule: dict[str, Any] = {"outside": max(0.0, 1.0 - float(np.sum(probabilities)))}
-    limited = {k: room for k, room in enumerate(rooms) if room is not None}
-    for k, share in enumerate(probabilities):
-        inside = partial(_within, k, limited[k], float(share)) if k in limited else float(share)
-        rule[f"node {k}"] = inside
-    if limited:
-        shares = {k: float(probabilities[k]) for k in limited}
-        rule["outside"] = partial(_turned_away, rule["outside"], limited, shares)
-    return rule
-
-
-def _within(k: int, room: int, share: float, x: Any) -> NDArray[np.float64]:
-    return np.where(np.asarray(x.node[k]) < room, share, 0.0)
-
-
-def _turned_away(
-    outside: float, rooms: Mapping[int, int], shares: Mapping[int, float], x: Any
-) -> Any:
-    return outside + sum(
-        np.where(np.asarray(x.node[k]) >= room, shares[k], 0.0) for k, room in rooms.items()
-    )
 
 
 def simulate_model(system: CloudRouting, rule: Any, start: Any) -> Simulation:
