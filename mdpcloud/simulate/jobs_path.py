@@ -51,7 +51,7 @@ from mdpcloud.simulate.protocol import Absorption, Floats, Record
 if TYPE_CHECKING:
     from mdpcloud.simulate.jobs import JobSimulation
 
-__all__ = ["JobPath"]
+__all__ = ["JobPath", "random_streams"]
 
 MOST_EVENTS = (
     200_000  # of one call of the kernel, some tenth of a second: then interrupts are heard
@@ -75,7 +75,7 @@ class JobPath:
     ) -> None:
         self._simulation = simulation
         n = len(simulation.pools)
-        streams = _streams(seed)
+        streams = random_streams(seed)
         self._arrivals, self._uniforms = next(streams), next(streams)
         self._own = [(next(streams), next(streams)) for _ in range(n)]
         self._pools = _empty_pools(simulation)
@@ -222,7 +222,7 @@ class JobPath:
         )
 
 
-def _streams(seed: np.random.SeedSequence) -> Iterator[np.random.Generator]:
+def random_streams(seed: np.random.SeedSequence) -> Iterator[np.random.Generator]:
     """Independent generators; the seed is left as it was, so that it can be used again."""
     place = 0
     while True:

@@ -1,16 +1,44 @@
-"""Simulations of jobs, and means of their measures over independent replications."""
+"""Simulations of jobs, random ones too, and means of their measures over replications."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
-from mdpcloud.laws import Exponential, Law
+from mdpcloud.laws import (
+    Deterministic,
+    Erlang,
+    Exponential,
+    Hyperexponential,
+    Law,
+    Lognormal,
+    PhaseType,
+    Uniform,
+)
 from mdpcloud.simulate.jobs import Duration, JobSimulation, Pool
 from mdpcloud.systems import CloudRouting, Node
 
 EXPONENTIAL = Exponential()
+LAWS: list[Law] = [
+    Deterministic(),
+    Erlang(3),
+    Exponential(),
+    Hyperexponential(scv=4.0),
+    Uniform(0.9),
+    Lognormal(1.5),
+    PhaseType((0.5, 0.5), ((-3.0, 2.0), (1.0, -1.5))),
+]
+
+laws = st.sampled_from(LAWS)
+pools = st.builds(
+    Pool,
+    st.integers(1, 3),
+    st.builds(Duration, laws, st.floats(0.1, 2.0)),
+    st.none() | st.builds(Duration, laws, st.floats(0.1, 4.0)),
+    st.none() | st.integers(1, 5),
+)
 
 
 def pool_of(node: Node, service: Law = EXPONENTIAL, patience: Law = EXPONENTIAL) -> Pool:

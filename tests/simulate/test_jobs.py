@@ -13,26 +13,13 @@ from mdpcloud.laws import (
     Deterministic,
     Erlang,
     Exponential,
-    Hyperexponential,
-    Law,
     Lognormal,
-    PhaseType,
-    Uniform,
 )
-from mdpcloud.simulate.jobs import Duration, JobSimulation, Pool
+from mdpcloud.simulate.jobs import Duration, JobSimulation
 from mdpcloud.systems import CloudRouting, Node
-from tests.simulate.job_cases import assert_near, jobs_of, means, queue
+from tests.simulate.job_cases import LAWS, assert_near, jobs_of, means, pools, queue
 from tests.systems import cases
 
-LAWS: list[Law] = [
-    Deterministic(),
-    Erlang(3),
-    Exponential(),
-    Hyperexponential(scv=4.0),
-    Uniform(0.9),
-    Lognormal(1.5),
-    PhaseType((0.5, 0.5), ((-3.0, 2.0), (1.0, -1.5))),
-]
 BOTH = pytest.mark.parametrize("deadline", ["begin_service", "end_service"])
 SEED = np.random.SeedSequence(7)
 
@@ -174,14 +161,6 @@ def test_no_work_waits_while_a_server_is_idle() -> None:
 
 # --- invariants -----------------------------------------------------------------------------------
 
-laws = st.sampled_from(LAWS)
-pools = st.builds(
-    Pool,
-    st.integers(1, 3),
-    st.builds(Duration, laws, st.floats(0.1, 2.0)),
-    st.none() | st.builds(Duration, laws, st.floats(0.1, 4.0)),
-    st.none() | st.integers(1, 5),
-)
 simulations = st.builds(
     lambda pools, rate, to_end, weights: JobSimulation(
         tuple(pools), rate, 1.0, to_end, dict(enumerate(np.array(weights) / sum(weights)))
