@@ -41,12 +41,12 @@ from mdpcloud.laws import Law
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
+from mdpcloud.parameters import validate
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.bernoulli_split import BernoulliSplit, bernoulli_split
 from mdpcloud.policies.index_rule import IndexRule, tie_order
 from mdpcloud.queues.border import checked_count
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic
-from mdpcloud.systems.parameters import validate
 from mdpcloud.systems.routing_simulation import (
     law_notes,
     simulate_jobs,

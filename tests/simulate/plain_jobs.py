@@ -1,4 +1,4 @@
-"""The routing system simulated plainly: jobs in lists, and the next event found by looking at all."""
+"""The routing system simulated plainly: jobs in lists, the next event found by looking at all."""
 
 from __future__ import annotations
 

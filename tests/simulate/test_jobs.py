@@ -272,3 +272,11 @@ def test_long_queues_get_the_room_they_need() -> None:
     record = path.record("node[0]")
     assert record.occupation.shape == (1, record.values[: len(record.values)].max() + 1)
     assert record.occupation.sum() == pytest.approx(1.0)
+
+
+def test_the_time_scale_is_that_of_arrivals_and_departures() -> None:
+    simulation = queue(2, 1.5, Erlang(2))
+    path = simulation.path(SEED)
+    assert path.advance(0, 10.0).shape == (0, len(simulation.names))
+    path.advance(1, 2e3)
+    assert simulation.time_scale == pytest.approx(2e3 / path.events, rel=0.1)
