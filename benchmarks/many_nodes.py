@@ -1,4 +1,4 @@
-"""Simulations of a thousand nodes, and of jobs one by one, for `benchmarks.simulation`."""
+"""Simulations of a thousand nodes, and of services of any law, for `benchmarks.simulation`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,13 @@ import numpy as np
 from benchmarks.instances import read
 from benchmarks.worker import memory
 
-__all__ = ["LAWS", "RULE", "SEED", "JobByJob", "job_by_job", "many_at_once", "many_nodes"]
+__all__ = ["RULE", "SEED", "many_at_once", "many_nodes", "services", "with_service"]
 
 RULE = "restless_bandit"
 SEED = 2026
 LOAD, OUTSIDE = 1.05, 0.5
 REPLICATIONS = 8
 FEW = 100_000  # events to begin with, which compile the kernels
-LAWS = ("Exponential", "Deterministic")
 
 
 def many_nodes(nodes: int) -> Any:
@@ -37,79 +36,60 @@ def many_nodes(nodes: int) -> Any:
 
 
 def many_at_once(nodes: int, arrivals: int) -> dict[str, float]:
-    """CPU seconds of the rule and the model, of a start, and of all; and what was found."""
+    """CPU seconds of a start and of a run, and what was found."""
     import mdpcloud as mc
 
     warnings.simplefilter("ignore", mc.SimulationWarning)
-    small = many_nodes(5)
-    mc.simulate(small.model((60,) * 5), small.heuristic(RULE).rule, rng=SEED, events=FEW)
+    mc.simulate(many_nodes(5), RULE, rng=SEED, events=FEW)
     system = many_nodes(nodes)
     run_time = arrivals / (REPLICATIONS * system.arrival_rate)
     begin = time.process_time()
-    heuristic = system.heuristic(RULE)
-    model = system.model(heuristic.caps)
-    described = time.process_time()
-    mc.simulate(model, heuristic.rule, rng=SEED, time=1e-3 * run_time, replications=REPLICATIONS)
+    mc.simulate(system, RULE, rng=SEED, time=1e-3 * run_time, replications=REPLICATIONS)
     started = time.process_time()
-    found = mc.simulate(model, heuristic.rule, rng=SEED, time=run_time, replications=REPLICATIONS)
+    found = mc.simulate(system, RULE, rng=SEED, time=run_time, replications=REPLICATIONS)
     done = time.process_time()
     least = OUTSIDE * (1.0 - 1.0 / LOAD) * system.arrival_rate  # what cannot be served costs that
     assert found.gain.upper >= least, (found.gain, least)
     return {
-        "describing": described - begin,
-        "starting": started - described,
-        "all": done - started,
+        "start": started - begin,
+        "run": done - started - (started - begin),
         "events": found.events,
         "gain": found.gain.value,
         "half_width": found.gain.half_width,
+        "least": least,
         "peak": memory()[1],
     }
 
 
-@dataclass(frozen=True)
-class JobByJob:
-    """A routing system with services of some law, as `mdpcloud.simulate` takes systems."""
-
-    system: Any
-    rule: Any
-    law: Any
-
-    def simulation(self, policy: Any = None, ties: str = "fastest", start: Any = None) -> Any:
-        """Of every job."""
-        from mdpcloud.laws import Exponential
-        from mdpcloud.simulate.jobs import Duration, JobSimulation, Pool
-
-        pools = tuple(
-            Pool(
-                node.servers,
-                Duration(self.law, 1.0 / node.service_rate),
-                Duration(Exponential(), 1.0 / node.abandonment_rate),
-            )
-            for node in self.system.nodes
-        )
-        rates = self.system.arrival_rate, self.system.outside_cost
-        return JobSimulation(pools, *rates, False, self.rule)
+def with_service(system: Any, law: Any) -> Any:
+    """The system with services of another law and the same means."""
+    nodes = tuple(replace(node, service=law) for node in system.nodes)
+    return replace(system, nodes=nodes)
 
 
-def job_by_job(nodes: int, events: int, repeats: int) -> dict[str, dict[str, float]]:
+def services(nodes: int, events: int, repeats: int) -> dict[str, dict[str, float]]:
     """By law, the median of CPU seconds per event of runs that take turns, and what they found."""
     import mdpcloud as mc
 
     warnings.simplefilter("ignore", mc.SimulationWarning)
     system = read("m")[0] if nodes == 3 else many_nodes(nodes)
-    rule = system.heuristic(RULE).rule
-    subjects = {law: JobByJob(system, rule, getattr(mc.laws, law)()) for law in LAWS}
-    costs: dict[str, list[float]] = {law: [] for law in LAWS}
+    laws = {
+        "exponential": None,
+        "deterministic": mc.laws.Deterministic(),
+        "lognormal": mc.laws.Lognormal(4.0),
+    }
+    systems = {name: with_service(system, law) for name, law in laws.items()}
+    costs: dict[str, list[float]] = {name: [] for name in systems}
     gains = {}
     for repeat in range(repeats + 1):
-        for law, subject in subjects.items():
+        for name, subject in systems.items():
             gc.collect()
             begin = time.process_time()
-            found = mc.simulate(subject, rng=SEED, events=events if repeat else FEW)
+            found = mc.simulate(subject, RULE, rng=SEED, events=events if repeat else FEW)
             if repeat:
-                costs[law].append((time.process_time() - begin) / found.events)
-            gains[law] = found.gain
+                costs[name].append((time.process_time() - begin) / found.events)
+            gains[name] = found.gain
     return {
-        law: {"cost": statistics.median(costs[law]), "gain": g.value, "half_width": g.half_width}
-        for law, g in gains.items()
+        name: {"cost": statistics.median(costs[name]), "gain": g.value, "half_width": g.half_width}
+        for name, g in gains.items()
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mdpcloud as mc
-from benchmarks.many_nodes import RULE, JobByJob, many_nodes
+from benchmarks.many_nodes import many_nodes, with_service
 from benchmarks.plain_simulation import exponentials, follow_indices, follow_table
 from benchmarks.simulation import ThreeNodes, check
 
@@ -67,8 +67,8 @@ def test_many_nodes_are_the_same_every_time_and_differ_from_each_other():
     assert system.arrival_rate == pytest.approx(1.05 * capacity)
 
 
-def test_job_by_job_the_measured_system_has_the_gain_of_its_model():
-    subject = JobByJob(SYSTEM, SYSTEM.heuristic(RULE).rule, mc.laws.Exponential())
-    found = mc.simulate(subject, rng=4, events=400_000)
-    off = abs(found.gain.value - SMALL.certified("index rule"))
-    assert off < 4.5 * found.gain.standard_error
+def test_services_of_other_laws_have_the_means_of_the_system():
+    law = mc.laws.Deterministic()
+    changed = with_service(SYSTEM, law)
+    assert all(node.service == law for node in changed.nodes)
+    assert with_service(changed, None) == SYSTEM
