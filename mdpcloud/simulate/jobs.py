@@ -180,4 +180,4 @@ class JobSimulation:
             cost = cost + amounts @ np.array([getattr(pool, paid) for pool in self.pools])
         sums = [lost.sum(axis=1), outside, jobs.sum(axis=1), queue.sum(axis=1)]
         own = np.stack([routed, lost, jobs, queue, busy / servers], axis=2)
-        return np.column_stack([cost, *sums, own.reshape(len(totals), -1)])
+        return np.column_stack([cost, *sums, own.reshape(len(totals), 5 * servers.size)])
