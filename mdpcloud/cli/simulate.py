@@ -20,8 +20,11 @@ from mdpcloud.cli.work import (
     write,
 )
 from mdpcloud.scenario import Scenario, read_scenario
+from mdpcloud.systems.registry import policy_names
 
 __all__ = ["scenario_of", "simulate"]
+
+UNCONTROLLED = "no decisions"
 
 
 def scenario_of(file: Path, flags: Mapping[str, Any]) -> Scenario:
@@ -44,7 +47,7 @@ def simulate(
     scenario: Scenario, names: Sequence[str] | None, json_file: Path | None, folder: Path | None
 ) -> None:
     """Simulate policies of the scenario, print and write them; partial results as well."""
-    policies = wanted(scenario, names)
+    policies = _policies(scenario, names)
     check_place("--json", json_file)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,6 +60,12 @@ def simulate(
             say(f"picture: {picture}")
     if failure is not None:
         raise failure
+
+
+def _policies(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any]:
+    """Policies by name; a system without any is simulated as it is, if nothing is to be decided."""
+    known = scenario.compare.policies or policy_names(type(scenario.system))
+    return wanted(scenario, names) if known or names else {UNCONTROLLED: None}
 
 
 def _simulated(scenario: Scenario, policies: Mapping[str, Any]) -> tuple[Any, mc.SolveError | None]:

@@ -151,11 +151,12 @@ def how(found: Simulated) -> str:
     """What a reader of the intervals has to know, in a sentence."""
     runs = [row.simulation for row in found.rows if row.simulation is not None]
     if not runs:
-        return "nothing was simulated"
+        return "nothing was simulated: there is no policy, or all costs are known in closed form"
     events = sum(run.events for run in runs)
+    coupled = ", with common random numbers" if len(runs) > 1 else ""
     return (
-        f"{events} events in {runs[0].replications} replications of each policy, with common "
-        "random numbers; every interval holds with 95 % confidence, each for itself"
+        f"{events} events in {runs[0].replications} replications of each policy{coupled}; every "
+        "interval holds with 95 % confidence, each for itself"
     )
 
 

@@ -30,15 +30,17 @@ BILLION = 10**9
 def why_not_solved(system: Any, settings: Settings) -> str | None:
     """Why a system is not solved but simulated; None where it is solved.
 
-    A box set by hand is solved whatever its size. A system that has no model, but can be simulated
-    all the same, says why itself.
+    A box set by hand is solved, not simulated. A system that has no model, but can be simulated all
+    the same, says why itself.
 
     Raises
     ------
     InputError
-        When there is no model and the system cannot be simulated otherwise.
+        When there is no model and the system cannot be simulated otherwise, or a box set by hand
+        has more states than can be numbered.
     """
     if settings.caps is not None:
+        _check_box(system.model(settings.caps))
         return None
     try:
         return _why_too_large(system)
@@ -66,10 +68,23 @@ def _first_box(system: Truncated) -> tuple[int, ...]:
     return tuple(system.start_caps())
 
 
+def _check_box(model: Any) -> None:
+    states = math.prod(model.space.shape) if _is_lattice(model) else 0
+    if states > ADDRESSED:
+        raise InputError(
+            f"caps make a lattice of {_rounded(states)} states, too many to be solved; choose "
+            "smaller caps, or leave them out: what is too large is simulated"
+        )
+
+
+def _is_lattice(model: Any) -> bool:
+    return isinstance(model, Model) and isinstance(model.space, Lattice)
+
+
 def _why_not_fitting(model: Any) -> str | None:
-    space = model.space if isinstance(model, Model) else None
-    if not isinstance(space, Lattice):
+    if not _is_lattice(model):
         return None
+    space = model.space
     states = math.prod(space.shape)
     if space.where is None and states > MOST:
         return _too_many(states)

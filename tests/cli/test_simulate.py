@@ -183,6 +183,43 @@ def test_compare_and_evaluate_simulate_what_is_too_large(
     assert row["simulation"]["estimates"]["cost"]["value"] == row["cost"]
 
 
+QUEUE = """
+from dataclasses import dataclass
+
+import mdpcloud as mc
+
+
+@dataclass(frozen=True)
+class Queue:
+    rate: float = 0.5
+    choice: bool = False
+
+    def model(self, caps=None):
+        join, leave = mc.Action("join", mc.step(jobs=+1)), mc.Action("leave", cost=1.0)
+        arrival = mc.Event("arrival", self.rate, [join, leave] if self.choice else join)
+        service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1))
+        space = mc.Lattice({"jobs": 10**12})
+        return mc.Model(space, [arrival, service], cost_rate=lambda x: x.jobs)
+"""
+
+
+@pytest.mark.parametrize("choice", ["false", "true"])
+def test_a_system_without_decisions_needs_no_policy(tmp_path: Path, choice: str) -> None:
+    (tmp_path / "queue.py").write_text(QUEUE, encoding="utf-8")
+    file = tmp_path / "queue.toml"
+    file.write_text(
+        f'format = 1\nsystem = "queue.py:Queue"\nparameters = {{ choice = {choice} }}\n'
+        "simulate = { events = 20_000, replications = 2 }\n",
+        encoding="utf-8",
+    )
+    result = run("simulate", file)
+    if choice == "false":
+        assert result.exit_code == 0, result.output
+        assert "no decisions" in result.stdout
+    else:
+        assert "policy 'no decisions': no rule for decision 'arrival'" in failed(result, 2)
+
+
 # --- how it ends ----------------------------------------------------------------------------------
 
 

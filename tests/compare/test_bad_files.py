@@ -106,7 +106,11 @@ def test_the_good_file_is_good(compare: Callable[..., tuple[int, str]]) -> None:
         ("[compare]", "[solve]\nthreads = 0\n[compare]", "threads"),
         ("[compare]", "[solve]\ncaps = [3]\n[compare]", "caps has 1 numbers for 2 nodes"),
         ("[compare]", "[solve]\ncaps = [3, -1]\n[compare]", "caps"),
-        ("[compare]", "[solve]\ncaps = [999999, 999999]\n[compare]", "GB"),
+        (
+            "[compare]",
+            "[solve]\ncaps = [999999, 999999]\n[compare]",
+            "solve.caps make a lattice of 10^12 states",
+        ),
     ],
 )
 def test_a_mistake_is_named(

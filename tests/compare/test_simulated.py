@@ -13,6 +13,7 @@ import pytest
 
 import mdpcloud as mc
 from mdpcloud.compare import Comparison, evaluate_policies, simulate_policies, size
+from mdpcloud.laws import Deterministic
 from mdpcloud.systems import CloudRouting, Node
 from tests.compare.own import Desk, Shop
 
@@ -279,9 +280,12 @@ def test_many_nodes_are_simulated_and_so_many_states_are_no_overflow() -> None:
     assert "10^" in str(reason(many))
 
 
-def test_a_box_set_by_hand_is_solved_whatever_its_size() -> None:
+def test_a_box_set_by_hand_is_solved_or_refused() -> None:
     some = CloudRouting((Node(5, 2.0, 0.5),) * 8, 79.0, 0.4)
     assert reason(some, caps=(1,) * 8) is None
+    many = CloudRouting((Node(5, 2.0, 0.5),) * 1000, 9900.0, 0.4)
+    with pytest.raises(mc.InputError, match=r"caps make a lattice of 10\^1041 states"):
+        reason(many, caps=(10,) * 1000)
 
 
 class Large:
@@ -330,3 +334,36 @@ def test_a_thousand_nodes_go_through() -> None:
     assert row.lower <= row.cost <= row.upper
     assert "mean_jobs[999]" in row.measures
     assert row.measures["mean_jobs"][0] > 0.0
+
+
+def test_services_of_other_laws_are_simulated_the_split_as_well() -> None:
+    """Erlang's formula holds for services of any law: the room of one server is its loss system."""
+    node = Node(1, 2.0, 0.5, room=1, service=Deterministic())
+    system = CloudRouting((node,), 3.0, 0.4)
+    found = mc.compare(system, simulate=SHORT)
+    assert found.optimum is None
+    assert any("there is a Markov model for exponential times only" in note for note in found.notes)
+    assert {row.status for row in found.rows} == {"simulated"}
+    for row in found.rows:
+        assert row.simulation is not None
+        busy = row.simulation.measures["utilisation[0]"]
+        if row.name != "bernoulli_split":
+            assert abs(busy.value - 0.6) < SIGMAS * busy.standard_error
+
+
+def test_a_time_limit_is_shared_and_said() -> None:
+    settings = {"events": 10**9, "time_limit": 0.2, "replications": 2}
+    with pytest.raises(mc.SolveError, match="restless_bandit was stopped at the time limit after"):
+        simulate_policies(SYSTEM, ["restless_bandit"], simulate=settings)
+
+
+def test_an_interrupt_before_anything_is_known_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        simulate_policies(SYSTEM, simulate=SHORT, progress=interrupting(0))
+
+
+def test_without_policies_there_is_nothing_but_the_reason() -> None:
+    found = compared(policies=[])
+    assert found.rows == ()
+    assert any("nothing was simulated" in note for note in found.notes)
+    assert found.to_dict()["policies"] == []
