@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ import mdpcloud as mc
 from mdpcloud.cli import app
 from mdpcloud.cli.numbers import interval, percent, with_error
 from mdpcloud.cli.progress import done, progress_bar
+from mdpcloud.compare import Row
 from mdpcloud.scenario import SimulateSettings
 
 SYSTEM = '''
@@ -357,9 +358,7 @@ def evaluation(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         measures = {"mean jobs": (3.0, 3.5)}
         return [SimpleNamespace(name=name, measures=measures, **row) for name in policies]
 
-    module = ModuleType("mdpcloud.compare")
-    module.evaluate_policies = evaluate_policies  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "mdpcloud.compare", module)
+    monkeypatch.setattr(sys.modules["mdpcloud.compare"], "evaluate_policies", evaluate_policies)
     return made
 
 
@@ -379,6 +378,18 @@ def test_evaluate_prints_and_writes_costs_and_measures(
     assert ["mean", "jobs", "3.25", "3.000", "to", "3.500"] in lines
     (row,) = json.loads((tmp_path / "out.json").read_text())["policies"]
     assert row["measures"] == {"mean jobs": [3.0, 3.5]}
+
+
+def test_an_evaluation_that_was_interrupted_is_printed_and_an_error(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Row("split", 1.5, 1.0, 2.0, "interrupted")
+    monkeypatch.setattr(
+        sys.modules["mdpcloud.compare"], "evaluate_policies", lambda *_, **__: [row]
+    )
+    result = run("evaluate", file)
+    assert failed(result, 1) == "the cost of split did not converge\n"
+    assert "1.00 to 2.00" in result.stdout
 
 
 def test_evaluate_refuses_a_policy_that_the_file_does_not_have(file: Path) -> None:

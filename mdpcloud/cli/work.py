@@ -138,6 +138,7 @@ def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | 
         announce_compilation()
 
         from mdpcloud.compare import evaluate_policies
+        from mdpcloud.compare.row import GOOD
 
         with progress_bar(scenario.solve.tolerance, what=STEPS) as progress:
             rows = evaluate_policies(
@@ -151,6 +152,9 @@ def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | 
     record = {**_heading(scenario), "policies": [_row(row) for row in rows]}
     tables.print_evaluations(record)
     write(record, json_file)
+    unfinished = [row.name for row in rows if row.status not in GOOD]
+    if unfinished:
+        raise mc.SolveError(f"the cost of {', '.join(unfinished)} did not converge")
 
 
 def _row(row: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from mdpcloud.compare.comparison import Comparison
 from mdpcloud.compare.optimum import Optimum, Settings, check, find_optimum
 from mdpcloud.compare.plan import Plan
-from mdpcloud.compare.row import Difference, Row, choose_policies
+from mdpcloud.compare.row import GOOD, Difference, Row, choose_policies
 from mdpcloud.compare.rows import evaluate_row
 from mdpcloud.compare.run import describe_run
 from mdpcloud.compare.simulated import Simulated, check_simulated, how, simulate_rows
@@ -192,8 +192,7 @@ def _box_notes(optimum: Optimum) -> tuple[str, ...]:
 
 
 def _check_rows(rows: Sequence[Row], comparison: Comparison) -> None:
-    good = ("exact", "closed_form", "estimated")
-    failed = [row.name for row in rows if row.status not in good]
+    failed = [row.name for row in rows if row.status not in GOOD]
     if failed:
         raise SolveError(f"the cost of {', '.join(failed)} did not converge", comparison)
 

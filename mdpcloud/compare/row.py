@@ -14,6 +14,7 @@ from mdpcloud.systems.base import Heuristic
 
 __all__ = [
     "COST",
+    "GOOD",
     "Bounds",
     "Difference",
     "Row",
@@ -26,6 +27,8 @@ __all__ = [
 
 Bounds = tuple[float, float]
 COST = "cost"
+GOOD = ("exact", "closed_form", "estimated", "simulated")
+"""Statuses of rows that are as exact as was asked."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mdpcloud.compare.plan import Plan
-from mdpcloud.compare.row import Difference, Row, closed_form_row, heuristic_of, row_from_bounds
+from mdpcloud.compare.row import (
+    GOOD,
+    Difference,
+    Row,
+    closed_form_row,
+    heuristic_of,
+    row_from_bounds,
+)
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.simulate.result import SimulationResult
 from mdpcloud.simulate.settings import SimulateSettings
@@ -194,9 +201,6 @@ def check_simulated(found: Simulated, settings: SimulateSettings, comparison: An
         unmet = [f"interrupted at {last}; the results are of what was simulated so far"]
     if unmet:
         raise SolveError(f"the simulation did not converge: {'; '.join(unmet)}", comparison)
-
-
-GOOD = ("simulated", "closed_form")
 
 
 def _failure(row: Row, settings: SimulateSettings) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 import mdpcloud as mc
 from mdpcloud.compare import Comparison, evaluate_policies, simulate_policies, size
+from mdpcloud.compare.plan import Plan
 from mdpcloud.laws import Deterministic
 from mdpcloud.systems import CloudRouting, Node
 from tests.compare.own import Desk, Shop
@@ -236,6 +237,27 @@ def test_an_interrupt_leaves_what_was_simulated_so_far() -> None:
     partial: Any = caught.value.partial
     assert 1 <= len(partial.rows) <= 2
     assert partial.to_dict()["optimum"] is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows"), [(SHORT, 1), ({"half_width": 0.05, "replications": 4}, 2)]
+)
+def test_an_interrupt_between_two_rounds_leaves_what_was_done(
+    settings: dict[str, Any], rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, calls = Plan.run, iter(range(9))
+
+    def interrupted(self: Plan, *arguments: Any) -> Any:
+        if next(calls) == rows:
+            raise KeyboardInterrupt
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Plan, "run", interrupted)
+    names = ["restless_bandit", "policy_improvement"]
+    with pytest.raises(mc.SolveError, match="interrupted") as caught:
+        simulate_policies(SYSTEM, names, simulate=settings)
+    partial: Any = caught.value.partial
+    assert [row.status for row in partial.rows] == ["simulated"] * rows
 
 
 @pytest.mark.parametrize(
