@@ -27,7 +27,7 @@ __all__ = [
 
 Bounds = tuple[float, float]
 COST = "cost"
-GOOD = ("exact", "closed_form", "estimated", "simulated")
+GOOD = ("exact", "closed_form", "estimated", "simulated", "absorbed")
 """Statuses of rows that are as exact as was asked."""
 
 
@@ -62,7 +62,8 @@ class Row:
         "closed_form"; where it is "estimated" they hold an estimate of the error of the cut; where
         it is "simulated" they are a 95 % confidence interval.
     status : str
-        "exact", "closed_form", "estimated", "simulated", or why it is not as exact as asked.
+        "exact", "closed_form", "estimated", "simulated", "absorbed" (simulated until nothing
+        happened any more), or why it is not as exact as asked.
     measures : mapping of name to (lower, upper)
         As the bounds of the cost.
     states : int

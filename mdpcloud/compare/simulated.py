@@ -28,7 +28,7 @@ from mdpcloud.systems.base import Heuristic
 
 __all__ = ["Simulated", "check_simulated", "how", "simulate_rows"]
 
-DONE = {"done": "simulated", "absorbed": "simulated"}
+DONE = "done"
 INTERRUPTED = "interrupted"
 
 
@@ -123,9 +123,18 @@ def _policy(system: Any, what: Any, heuristic: Heuristic) -> Any:
 def _simulated_row(system: Any, heuristic: Heuristic, found: SimulationResult) -> Row:
     named = {"cost": found.gain, **found.measures}
     bounds = {name: (one.lower, one.upper) for name, one in named.items()}
-    status = DONE.get(found.status, found.status)
+    status = "simulated" if found.status == DONE else found.status
     row = row_from_bounds(system, heuristic, bounds, found.gain.value, status, 0)
-    return replace(row, notes=(*row.notes, *found.notes), simulation=found)
+    notes = (*row.notes, *found.notes, *_until_absorption(found))
+    return replace(row, notes=notes, simulation=found)
+
+
+def _until_absorption(found: SimulationResult) -> list[str]:
+    """What a replication took until it ended, where all of them did."""
+    parts = [
+        f"{name} {one.value:.6g} ± {one.half_width:.2g}" for name, one in found.absorption.items()
+    ]
+    return [f"until it ended a replication took on average {', '.join(parts)}"] if parts else []
 
 
 def _of_equal_time(
@@ -137,7 +146,7 @@ def _of_equal_time(
     """
     target = plan.settings.half_width
     runs = [row.simulation for row in rows if row.simulation is not None]
-    if target is None or len(runs) < 2 or any(run.status != "done" for run in runs):
+    if target is None or len(runs) < 2 or any(run.status != DONE for run in runs):
         return list(rows), False
     longest = max(runs, key=lambda run: run.time)
     same = replace(plan, settings=replace(plan.settings, half_width=None))

@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -389,3 +390,27 @@ def test_without_policies_there_is_nothing_but_the_reason() -> None:
     assert found.rows == ()
     assert any("nothing was simulated" in note for note in found.notes)
     assert found.to_dict()["policies"] == []
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Five steps of mean 1/2, a cost of 3 per unit of time, and nothing more."""
+
+    def model(self) -> Any:
+        step = mc.Event("step", lambda x: 2.0 * (x.done < 5), mc.step(done=+1))
+        space = mc.Lattice({"done": 5})
+        return mc.Model(space, [step], cost_rate=lambda x: 3.0 * (x.done < 5))
+
+
+def test_what_ends_says_when_and_at_what_cost() -> None:
+    settings = {"time": 40.0, "replications": 200}
+    (row,) = simulate_policies(Ending(), {"as it is": None}, simulate=settings).rows
+    assert row.status == "absorbed"
+    assert (row.cost, row.lower, row.upper) == (0.0, 0.0, 0.0)
+    assert row.simulation is not None
+    ends = row.simulation.absorption
+    assert abs(ends["time"].value - 2.5) < SIGMAS * ends["time"].standard_error
+    assert abs(ends["cost"].value - 7.5) < SIGMAS * ends["cost"].standard_error
+    assert any("until it ended a replication took on average time 2." in n for n in row.notes)
+    record = simulate_policies(Ending(), {"as it is": None}, simulate=settings).to_dict()
+    assert set(record["policies"][0]["simulation"]["absorption"]) == {"time", "cost"}
