@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveError
 
 if TYPE_CHECKING:
-    from mdpcloud import indices, queues, systems
+    from mdpcloud import indices, laws, queues, systems
     from mdpcloud.compare import compare
     from mdpcloud.engine.rules import policy
     from mdpcloud.model.chain import markov_chain
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mdpcloud.model.tabular import tabular
     from mdpcloud.model.timed_policy import TimedPolicy
     from mdpcloud.scenario import read_scenario
+    from mdpcloud.simulate.result import SimulationResult, SimulationWarning
+    from mdpcloud.simulate.simulate import simulate
     from mdpcloud.solve import (
         AverageCost,
         Discounted,

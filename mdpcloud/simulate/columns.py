@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.model.space import Axes
-from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over
+from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over, watched
 
-__all__ = ["Column", "Columns", "Group", "Reader"]
+__all__ = ["Column", "ColumnError", "Columns", "Group", "Reader"]
 
 Reader: TypeAlias = Callable[[PartialGrid], Any]
 """From a grid of n states to numbers that broadcast to (n,); nan where there is none."""
@@ -37,6 +37,8 @@ class Column:
     read : function
         See `Reader`.
     axes : tuple of int
+    owner : str
+        What it is, for messages.
     summed : bool
         Whether its time integral is wanted.
     costly : bool
@@ -47,6 +49,7 @@ class Column:
 
     read: Reader
     axes: tuple[int, ...]
+    owner: str = ""
     summed: bool = False
     costly: bool = False
     group: int = -1
@@ -58,12 +61,24 @@ class Column:
         return self.group, self.place
 
 
+class ColumnError(Exception):
+    """A function failed in some of the states for which it was asked."""
+
+    def __init__(self, column: Column, error: Exception) -> None:
+        super().__init__(f"{column.owner}: {error}")
+        self.column, self.error = column, error
+
+
 @dataclass(eq=False)
 class Group:
-    """Columns that read the same coordinates; those to be integrated come first."""
+    """Columns that read the same coordinates; those to be integrated come first.
+
+    ``partial`` tells that some function fails in states that may never be met.
+    """
 
     axes: tuple[int, ...]
     columns: list[Column] = field(default_factory=list)
+    partial: bool = False
 
     @property
     def summed(self) -> int:
@@ -72,6 +87,8 @@ class Group:
 
     def is_tabulated(self, sizes: Sequence[int]) -> bool:
         """Whether the group has a table, where coordinates are below ``sizes``."""
+        if self.partial:
+            return False
         cells = math.prod(sizes[k] for k in self.axes)
         most = MOST_ASKED if any(column.costly for column in self.columns) else MOST_CELLS
         return cells <= most and cells * len(self.columns) <= MOST_NUMBERS
@@ -95,14 +112,20 @@ class Columns:
         self._known: dict[Any, Column] = {}
 
     def add(
-        self, read: Reader, key: Any = None, *, summed: bool = False, costly: bool = False
+        self,
+        read: Reader,
+        owner: str,
+        key: Any = None,
+        *,
+        summed: bool = False,
+        costly: bool = False,
     ) -> Column:
         """A column for a function; the same one for the same key, where one is given."""
         known = (key, summed)
         if key is not None and known in self._known:
             return self._known[known]
         axes = tuple(range(len(self.axes))) if costly else axes_read(read, self.axes, self.start)
-        column = Column(read, axes, summed, costly)
+        column = Column(read, axes, owner, summed, costly)
         self._columns.append(column)
         if key is not None:
             self._known[known] = column
@@ -125,20 +148,28 @@ class Columns:
         ------
         Touched
             When a function reads a coordinate that it did not read before; its column has been
-            given that one too, and the columns have to be arranged again.
+            given all of them, and the columns have to be arranged again.
+        ColumnError
+            When a function fails.
         """
         grid = grid_over(self.axes, group.axes, states)
         found = np.empty((len(states), len(group.columns)))
         for c, column in enumerate(group.columns):
             try:
-                found[:, c] = column.read(grid)
-            except Touched as touched:
-                column.axes = tuple(sorted({*column.axes, touched.axis}))
+                found[:, c] = watched(column.read, grid)
+            except Touched:
+                column.axes = tuple(range(len(self.axes)))
                 raise
+            except Exception as error:
+                raise ColumnError(column, error) from error
         return found
 
     def table(self, group: Group, sizes: Sequence[int]) -> NDArray[np.float64]:
         """Rows of every combination of a group's coordinates below ``sizes``, last axis fastest."""
         shape = [sizes[k] for k in group.axes]
         states = np.indices(shape, dtype=np.int64).reshape(len(shape), math.prod(shape)).T
-        return self.rows(group, states)
+        try:
+            return self.rows(group, states)
+        except ColumnError:
+            group.partial = True
+            raise

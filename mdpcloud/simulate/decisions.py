@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from mdpcloud.engine.indexed import Codec, enumerate_states
 from mdpcloud.engine.rules import check_arguments, one_of_several
+from mdpcloud.engine.terms import read_field
 from mdpcloud.errors import InputError
 from mdpcloud.model.event import Control, Event
+from mdpcloud.model.matrices import as_floats
 from mdpcloud.model.model import Model, choices_of
 from mdpcloud.model.policy import Policy
 from mdpcloud.model.space import Axes, Lattice
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.plugins import did_you_mean
-from mdpcloud.simulate.tracing import PartialGrid, axes_read, grid_over
+from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over
 
 __all__ = [
     "NO_ACTION",
@@ -36,7 +38,6 @@ __all__ = [
 NO_ACTION = -3.0
 LARGEST = 200_000  # states up to which a model is enumerated to see what is a decision
 SPOT_CHECKS = 32  # states in which a rule called with arrays is compared with one call per state
-FAILURES = (ValueError, TypeError, KeyError, IndexError, AttributeError)
 
 Array = NDArray[Any]
 Rule = Any
@@ -162,7 +163,7 @@ def flat_columns(x: Any) -> list[Any]:
     """The coordinates of x, families flattened."""
     columns: list[Any] = []
     for part in x:
-        columns += part if isinstance(part, tuple) else [part]
+        columns += part if type(part) is tuple else [part]
     return columns
 
 
@@ -207,7 +208,7 @@ def answers(rule: Rule, event: Event | Control, singly: bool, model: Model) -> A
     """
     names = [choice.name for choice in choices_of(event)]
     number: dict[Any, float] = {name: float(a) for a, name in enumerate(names)}
-    if isinstance(rule, (np.ndarray, list)):
+    if isinstance(rule, (np.ndarray, list, tuple)):
         rule = _ByState(*_checked(np.asarray(rule), event, model))
     if not callable(rule):
         code = _codes(np.asarray(rule), number, len(names))
@@ -242,10 +243,10 @@ def _called(rule: Callable[[Any], Any], grid: PartialGrid) -> Array:
 def _each(rule: Callable[[Any], Any], grid: PartialGrid) -> list[Any]:
     """Answers state by state; None where the rule fails, which is told if the state is met."""
     found = []
-    for state in np.column_stack(grid.columns):
+    for state in np.column_stack([grid.column(k) for k in range(len(grid.axes))]):
         try:
             answer = np.asarray(rule(grid.axes.state([int(c) for c in state])))
-            found.append(answer if answer.size == 1 else np.asarray(None))
+            found.append(answer.reshape(()) if answer.size == 1 else np.asarray(None))
         except Exception:
             found.append(np.asarray(None))
     return found
@@ -295,7 +296,9 @@ def is_asked_singly(rule: Rule, event: Event | Control, axes: Axes, probe: Array
         if answer.shape != (len(probe),) or answer.dtype.kind not in "iubfU":
             return True
         codes = _codes(answer, number, len(names))
-    except FAILURES:
+    except (InputError, Touched):
+        raise
+    except Exception:  # it fails for arrays, or in a state that is none
         return True
     for code, one in zip(codes, _each(rule, grid), strict=True):
         alone = _codes(one, number, len(names))
@@ -320,15 +323,20 @@ def chances(rule: Mapping[Any, Any], event: Event | Control, model: Model) -> li
             place = names.index(key)
         if place is None or not 0 <= place < len(names):
             raise InputError(f"{event.name!r} has no action {key!r}{_hint(key, names)}")
-        readers[place] = _chance(value, event, model)
+        readers[place] = _chance(key, value, event, model)
     return readers
 
 
-def _chance(value: Any, event: Event | Control, model: Model) -> Any:
+def _chance(key: Any, value: Any, event: Event | Control, model: Model) -> Any:
+    owner = f"the probability of {key!r} for {event.name!r}"
     if callable(value):
-        return lambda grid: np.asarray(_called(value, grid), dtype=np.float64)
-    if np.ndim(value):
-        by_state = _ByState(*_checked(np.asarray(value, dtype=np.float64), event, model))
-        return lambda grid: by_state(grid.x)
-    number = float(value)
-    return lambda grid: number
+        return lambda grid: read_field(value, grid, owner)
+    weights = as_floats(value, owner)
+    if weights.size == 1:
+        number = float(weights.item())
+        return lambda grid: number
+    numbers = _StateNumbers(model)
+    if weights.size != numbers.n:
+        raise InputError(f"{owner} has {weights.size} numbers for {numbers.n} states")
+    by_state = _ByState(numbers, weights.ravel())
+    return lambda grid: by_state(grid.x)

@@ -26,6 +26,7 @@ __all__ = ["find_entry", "free_slot", "run"]
 NONE = -1
 FIXED, COLUMN, CHEAPEST, RANDOM = range(4)
 DONE, PAUSE, REFILL, MISSING, BEYOND, OUTSIDE, BARRED, UNDECIDED, INVALID = range(9)
+NO_LAW, NOT_FINITE, NO_PRICE = range(9, 12)
 CHANGED, FIRED, SEGMENT, EVENTS, AXIS, CLOCK, ACTION, GROUP = range(8)
 NOW, STILL, BASE = range(3)
 NEVER_SET = -1.0  # the rate of a clock whose next time is not known
@@ -103,6 +104,11 @@ def _settle(p, s):
     for n in range(mark[CHANGED]):
         g = s.changed[n]
         place = s.place[g]
+        if p.suspect[g]:
+            for c in range(p.summed[g]):
+                if not abs(p.data[place + c]) < np.inf:
+                    mark[GROUP], mark[ACTION] = g, c
+                    return NOT_FINITE
         for i in range(p.first_clock[g], p.first_clock[g + 1]):
             e = p.group_clock[i]
             if not _set_clock(s, e, p.data[place + p.clock_column[e]]):
@@ -111,7 +117,7 @@ def _settle(p, s):
         for i in range(p.first_leaf[g], p.first_leaf[g + 1]):
             price = p.data[place + p.leaf_column[i]]
             if price != price:
-                return INVALID
+                return NO_PRICE
             t = p.leaf_tree[i]
             change_price(s.trees[p.tree_first[t] : p.tree_first[t + 1]], p.leaf[i], price)
         s.is_changed[g] = 0
@@ -163,7 +169,7 @@ def _happen(p, s, e, draw):
     if p.weight_where[first, 0] != NONE:
         j = _draw(p, s, p.weight_where, first, last, draw)
         if j == NONE:
-            return INVALID
+            return NO_LAW
     return _shift(p, s, j)
 
 

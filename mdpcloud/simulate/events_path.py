@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.errors import InputError
 from mdpcloud.simulate import events_kernels as kernels
-from mdpcloud.simulate.columns import Column
+from mdpcloud.simulate.columns import Column, ColumnError
 from mdpcloud.simulate.events_program import NONE, EventProgram, EventState, Mark, Stop, Time
 from mdpcloud.simulate.events_tables import Tables
-from mdpcloud.simulate.faults import explain
-from mdpcloud.simulate.protocol import Absorption, Floats, Record
+from mdpcloud.simulate.faults import explain, failed
+from mdpcloud.simulate.protocol import Absorption, Floats, RearrangedError, Record
 from mdpcloud.simulate.tournament_kernels import tournament
+from mdpcloud.simulate.tracing import Touched
 
 if TYPE_CHECKING:
     from mdpcloud.simulate.events import EventSimulation
@@ -53,7 +53,7 @@ class EventPath:
         self.simulation = simulation
         self.recorded = [simulation.variables.index(name) for name in recorded]
         self._names = list(recorded)
-        clocks = simulation.clocks
+        clocks = simulation.plan.clocks
         self._clock_streams = [_stream(seed, 0, e) for e in range(len(clocks))]
         self._draw_streams = [_stream(seed, 1, e) for e, clock in enumerate(clocks) if clock.draws]
         self._use(simulation.tables(simulation.first_sizes))
@@ -83,6 +83,8 @@ class EventPath:
         ------
         InputError
             When an event or action is not possible in the state that the path has come to.
+        RearrangedError
+            When the path has to be started anew, as a function reads more than it seemed to.
         """
         self.state.mark[Mark.SEGMENT] = 0
         rows = np.zeros((segments, self.tables.totals))
@@ -93,18 +95,13 @@ class EventPath:
                 break
             if stop == Stop.REFILL:
                 self._refill()
-            elif stop == Stop.MISSING:
-                self._remember()
-            elif stop == Stop.BEYOND:
-                self._grow()
+            elif stop in (Stop.MISSING, Stop.BEYOND):
+                self._provide(stop)
                 stays = _wider(stays, self.state.occupation.shape[1])
             elif stop != Stop.PAUSE:
                 raise explain(self, stop)
         self._stays.append(stays)
-        found = np.asarray((self.tables.combination @ rows.T).T)
-        if not np.isfinite(found).all():
-            raise self._not_finite(rows)
-        return found
+        return np.asarray((self.tables.combination @ rows.T).T)
 
     def record(self, name: str) -> Record:
         """What was recorded of a state variable."""
@@ -128,7 +125,7 @@ class EventPath:
 
     def _first_state(self) -> EventState:
         simulation, p = self.simulation, self.program
-        groups, clocks, axes = len(self.tables.groups), len(simulation.clocks), len(p.cap)
+        groups, clocks, axes = len(self.tables.groups), len(simulation.plan.clocks), len(p.cap)
         self.program = p._replace(record=self._record_rows())
         buffer = int(np.clip(BUFFER // clocks, SMALLEST_BUFFER, LARGEST_BUFFER))
         recorded = len(self.recorded)
@@ -171,7 +168,7 @@ class EventPath:
 
     def _amounts(self) -> Integers:
         """Amount of every shift; 0 where a column holds it."""
-        actions = [action for clock in self.simulation.clocks for action in clock.actions]
+        actions = [action for clock in self.simulation.plan.clocks for action in clock.actions]
         shifts = [shift for a in actions for move in a.moves for shift in move.shifts]
         return np.array([0 if isinstance(n, Column) else n for _, n in shifts], dtype=np.int64)
 
@@ -204,6 +201,17 @@ class EventPath:
             self._draw_streams[u].random(out=s.uniforms[u, left:])
             s.drawn[u] = 0
 
+    def _provide(self, stop: int) -> None:
+        """Rows or tables that the kernel lacks."""
+        try:
+            if stop == Stop.MISSING:
+                self._remember()
+            else:
+                self._grow()
+        except Touched:
+            self.simulation.rearrange()
+            raise RearrangedError from None
+
     def _grow(self) -> None:
         """Let the tables hold larger coordinates."""
         s, caps = self.state, self.simulation.caps
@@ -222,16 +230,20 @@ class EventPath:
         group = self.tables.groups[g]
         here = s.x[list(group.axes)]
         states = np.vstack([here[None], self._near(here, group.axes)])
+        columns = self.simulation.plan.columns
         try:
-            rows = self.simulation.columns.rows(group, states)
-        except Exception:  # some state near by is none; the present one must do
+            rows = columns.rows(group, states)
+        except ColumnError:  # perhaps in a state near by that is none; the present one must do
             states = states[:1]
-            rows = self.simulation.columns.rows(group, states)
+            try:
+                rows = columns.rows(group, states)
+            except ColumnError as failure:
+                raise failed(self, failure) from failure.error
         self._store(g, states, rows)
 
     def _near(self, here: Integers, axes: Sequence[int]) -> Integers:
         """Coordinates that one or two moves lead to."""
-        moves = self.simulation.shifts[:, list(axes)]
+        moves = self.tables.shifts[:, list(axes)]
         moves = np.unique(moves[(moves != 0).any(axis=1)], axis=0)
         if 0 < len(moves) <= int(PREFETCHED**0.5):
             pairs = (moves[:, None] + moves[None, :]).reshape(-1, len(axes))
@@ -290,9 +302,6 @@ class EventPath:
 
     def _shares_data(self) -> bool:
         return self.program.data is self.tables.data
-
-    def _not_finite(self, rows: Floats) -> InputError:
-        return InputError("a cost or measure is not finite in a state of the path")
 
 
 def _stream(seed: np.random.SeedSequence, kind: int, number: int) -> np.random.Generator:

@@ -53,7 +53,13 @@ class Stop:
     UNDECIDED = 7
     """No action, or several where no rule was given."""
     INVALID = 8
-    """A rate, price or weight is negative or not finite."""
+    """A rate is negative or not finite."""
+    NO_LAW = 9
+    """The weights of an action's moves are no probabilities."""
+    NOT_FINITE = 10
+    """A cost rate, a measure or the share of a mode is not finite."""
+    NO_PRICE = 11
+    """A price is nan."""
 
 
 class Mark:
@@ -72,7 +78,7 @@ class Mark:
     """The last event, for messages."""
     ACTION = 6
     GROUP = 7
-    """Group that has no row, for Python to fill."""
+    """Group that has no row, for Python to fill, or a value that is not finite."""
     SIZE = 8
 
 
@@ -96,6 +102,7 @@ class EventProgram(NamedTuple):
 
     data: Floats
     remembered: NDArray[np.int8]  # (G,)
+    suspect: NDArray[np.int8]  # (G,) whether values to be integrated may not be finite
     summed: Integers  # (G,) first columns of a row, whose time integrals are wanted
     total: Integers  # (G,) where these integrals are
     first_clock: Integers  # (G + 1,) clocks whose rates a group holds

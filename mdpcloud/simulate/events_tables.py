@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdpcloud.simulate.columns import Column, Group
+from mdpcloud.simulate.columns import Column, ColumnError, Group
 from mdpcloud.simulate.events_program import NONE, Answer, EventProgram
 
 if TYPE_CHECKING:
-    from mdpcloud.simulate.events import ActionPlan, ClockPlan, EventSimulation
+    from mdpcloud.simulate.planning import Part, Planner
+    from mdpcloud.simulate.plans import ClockPlan
 
 __all__ = ["Tables"]
 
@@ -27,7 +29,9 @@ class Tables:
 
     Parameters
     ----------
-    simulation : EventSimulation
+    plan : Planner
+    caps : tuple of int
+        Largest coordinates of the space.
     sizes : tuple of int
         Coordinates that the tables hold: 0 to size - 1.
 
@@ -44,15 +48,14 @@ class Tables:
     program : EventProgram
     """
 
-    def __init__(self, simulation: EventSimulation, sizes: tuple[int, ...]) -> None:
-        self.simulation, self.sizes = simulation, sizes
-        self.groups = simulation.columns.groups
-        self.remembered = np.array([not g.is_tabulated(sizes) for g in self.groups], dtype=np.int8)
+    def __init__(self, plan: Planner, caps: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+        self.plan, self.caps, self.sizes = plan, caps, sizes
+        self.groups = plan.columns.groups
         self._fill()
         summed = np.array([group.summed for group in self.groups], dtype=np.int64)
         self.first_total = np.concatenate([[0], np.cumsum(summed)])[:-1]
         self.lump = int(summed.sum())
-        counted = [a for clock in simulation.clocks for a in clock.actions if a.counted]
+        counted = [a for clock in plan.clocks for a in clock.actions if a.counted]
         self._counts = {id(a): self.lump + 1 + n for n, a in enumerate(counted)}
         self.totals = self.lump + 1 + len(counted)
         self.program = self._program(summed)
@@ -60,19 +63,30 @@ class Tables:
     @cached_property
     def combination(self) -> sparse.csr_array:
         """Matrix (names, totals): the cost and the measures as sums of totals."""
-        parts = self.simulation.parts()
-        totals = [self._total(part) for _, part in parts]
-        places = ([row for row, _ in parts], totals)
-        shape = (len(self.simulation.names), self.totals)
-        return sparse.coo_array((np.ones(len(parts)), places), shape=shape).tocsr()
+        averages = self.plan.averages
+        places = [(row, self._total(p)) for row, parts in enumerate(averages) for p in parts]
+        rows, totals = np.array(places, dtype=np.int64).T
+        shape = (len(averages), self.totals)
+        return sparse.coo_array((np.ones(len(places)), (rows, totals)), shape=shape).tocsr()
 
-    def _total(self, part: Column | ActionPlan | None) -> int:
+    def _total(self, part: Part) -> int:
         """Total of a column, of how often an action is taken, or of the lump costs."""
         if part is None:
             return self.lump
         if isinstance(part, Column):
             return int(self.first_total[part.group]) + part.place
         return self._counts[id(part)]
+
+    @cached_property
+    def shifts(self) -> Integers:
+        """Displacements (moves, axes) that do not depend on the state."""
+        actions = [action for clock in self.plan.clocks for action in clock.actions]
+        moves = [move for action in actions for move in action.moves]
+        found = np.zeros((len(moves), len(self.caps)), dtype=np.int64)
+        for row, move in zip(found, moves, strict=True):
+            for k, amount in move.shifts:
+                row[k] = 0 if isinstance(amount, Column) else amount
+        return found
 
     def places(self, x: Integers) -> Integers:
         """Places of the groups in a state; of remembered groups 0."""
@@ -84,16 +98,39 @@ class Tables:
     def _fill(self) -> None:
         """Tabulate; a group's rows stand one after the other, its last axis fastest."""
         parts: list[NDArray[np.float64]] = []
+        self.remembered = np.zeros(len(self.groups), dtype=np.int8)
         self.base = np.zeros(len(self.groups), dtype=np.int64)
         self.steps: list[dict[int, int]] = []
         filled = 0
         for g, group in enumerate(self.groups):
-            self.steps.append({} if self.remembered[g] else self._steps(group))
-            if not self.remembered[g]:
+            table = self._table(group)
+            self.steps.append({} if table is None else self._steps(group))
+            self.remembered[g] = table is None
+            if table is not None:
                 self.base[g] = filled
-                parts.append(self.simulation.columns.table(group, self.sizes).ravel())
-                filled += parts[-1].size
+                parts.append(table.ravel())
+                filled += table.size
         self.data = np.concatenate([*parts, np.zeros(1)])
+
+    def _table(self, group: Group) -> NDArray[np.float64] | None:
+        """Rows of a group; None where there are too many, or a function fails in some state."""
+        if not group.is_tabulated(self.sizes):
+            return None
+        try:
+            return self.plan.columns.table(group, self.sizes)
+        except ColumnError:
+            return None
+
+    def _suspects(self) -> NDArray[np.int8]:
+        """Which groups may hold a value to be integrated that is not finite."""
+        found = self.remembered.copy()
+        for g, group in enumerate(self.groups):
+            if not self.remembered[g]:
+                cells = math.prod(self.sizes[k] for k in group.axes)
+                last = self.base[g] + cells * len(group.columns)
+                rows = self.data[self.base[g] : last].reshape(cells, -1)
+                found[g] = not np.isfinite(rows[:, : group.summed]).all()
+        return found
 
     def _steps(self, group: Group) -> dict[int, int]:
         step, steps = len(group.columns), {}
@@ -103,8 +140,7 @@ class Tables:
         return steps
 
     def _program(self, summed: Integers) -> EventProgram:
-        simulation = self.simulation
-        clocks = simulation.clocks
+        clocks = self.plan.clocks
         actions = [action for clock in clocks for action in clock.actions]
         moves = [move for action in actions for move in action.moves]
         shifts = [shift for move in moves for shift in move.shifts]
@@ -114,6 +150,7 @@ class Tables:
         return EventProgram(
             data=self.data,
             remembered=self.remembered,
+            suspect=self._suspects(),
             summed=summed,
             total=self.first_total,
             **self._of_groups(clocks, cheapest),
@@ -135,7 +172,7 @@ class Tables:
             shift_where=_pairs(
                 _place(amount) if isinstance(amount, Column) else NOWHERE for _, amount in shifts
             ),
-            inside=_integers(_place(simulation.inside)),
+            inside=_integers(_place(self.plan.inside)),
             tree_first=_first(2 * leaves for leaves in trees),
             tree_margin=np.array([float(clock.rule.margin) for clock in cheapest]),
             tree_action=_tree_actions(cheapest, trees),
@@ -166,7 +203,6 @@ class Tables:
 
     def _of_axes(self) -> Any:
         """Which groups read each axis."""
-        simulation = self.simulation
         readers: list[list[int]] = [[] for _ in self.sizes]
         for g, group in enumerate(self.groups):
             for k in group.axes:
@@ -175,7 +211,7 @@ class Tables:
         steps = _integers(self.steps[g].get(k, 0) for k, g in pairs)
         return {
             "size": _integers(self.sizes),
-            "cap": _integers(simulation.caps),
+            "cap": _integers(self.caps),
             "record": np.full(len(self.sizes), NONE, dtype=np.int64),
             "first_group": _first(map(len, readers)),
             "axis_group": _integers(g for _, g in pairs),

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mdpcloud.errors import InputError
-from mdpcloud.simulate.protocol import Simulation
+from mdpcloud.simulate.protocol import RearrangedError, Simulation
 
 __all__ = ["Horizon", "Seed", "events_per_time", "seed_of", "spawned"]
 
@@ -108,6 +108,13 @@ def events_per_time(
     simulation: Simulation, seed: np.random.SeedSequence, most_events: int
 ) -> float:
     """Events per unit of time in the second half of a pilot run."""
+    try:
+        return _pilot(simulation, seed, most_events)
+    except RearrangedError:
+        return events_per_time(simulation, seed, most_events)
+
+
+def _pilot(simulation: Simulation, seed: np.random.SeedSequence, most_events: int) -> float:
     path = simulation.path(spawned(seed, PILOT_KEY))
     enough = min(PILOT_EVENTS, max(1, most_events // 10))
     length, time = simulation.time_scale, 0.0

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COST", "Absorption", "Floats", "Path", "Record", "Simulation"]
+__all__ = ["COST", "Absorption", "Floats", "Path", "RearrangedError", "Record", "Simulation"]
 
 Floats = NDArray[np.float64]
 COST = "cost"
@@ -51,6 +51,13 @@ class Record:
     times: Floats
     values: NDArray[np.int64]
     occupation: Floats
+
+
+class RearrangedError(Exception):
+    """A path must be started anew: its simulation has learnt what it did not know.
+
+    A new path from the same seed is the same path.
+    """
 
 
 class Path(Protocol):

@@ -15,7 +15,7 @@ from mdpcloud.plugins import did_you_mean
 from mdpcloud.simulate import diagnostics, stopping, warm_up
 from mdpcloud.simulate.estimates import estimate
 from mdpcloud.simulate.horizon import Horizon, events_per_time, spawned
-from mdpcloud.simulate.protocol import Floats, Path, Simulation
+from mdpcloud.simulate.protocol import Floats, Path, RearrangedError, Simulation
 from mdpcloud.simulate.result import Estimate
 
 __all__ = ["Run", "joined"]
@@ -70,9 +70,7 @@ class Run:
         self.sense = int(getattr(simulation, "sense", 1))
         self.status = "done"
         self.most_time = self._most_time()
-        self.paths: list[Path] = [
-            simulation.path(spawned(seed, r), self.recorded) for r in range(horizon.replications)
-        ]
+        self.paths = self._new_paths()
         numbers = horizon.replications * len(simulation.names)
         self.segments = int(np.clip(MOST_NUMBERS // numbers, LEAST_SEGMENTS, MOST_SEGMENTS))
         self.series: Floats = np.zeros((horizon.replications, 0, len(simulation.names)))
@@ -80,6 +78,12 @@ class Run:
         self.parts = 1
         self._round = 1
         self._workers: Any = None
+
+    def _new_paths(self) -> list[Path]:
+        return [
+            self.simulation.path(spawned(self.seed, r), self.recorded)
+            for r in range(self.horizon.replications)
+        ]
 
     def _most_time(self) -> float:
         """Time to simulate in each replication, at most."""
@@ -226,6 +230,11 @@ class Run:
                 gain = self.gain
                 progress(self.events, gain.lower, gain.upper)
 
+    def _segments(self, count: int) -> Floats:
+        """The next segments of every replication."""
+        work = (delayed(path.advance)(count * self.parts, self._shortest) for path in self.paths)
+        return joined(np.stack(self._workers(work)), self.parts)
+
     def _let_absorbed_settle(self) -> None:
         """Have at least one segment after all replications are absorbed."""
         if self.absorbed == len(self.paths) and self._settled() >= self.series.shape[1]:
@@ -234,9 +243,13 @@ class Run:
     def _advance(self, segments: int) -> None:
         """Advance every replication, and choose the length of the next round."""
         began = time.perf_counter()
-        count = segments * self.parts
-        work = (delayed(path.advance)(count, self._shortest) for path in self.paths)
-        rows = joined(np.stack(self._workers(work)), self.parts)
+        try:
+            rows = self._segments(segments)
+        except RearrangedError:
+            self.paths = self._new_paths()
+            segments += self.series.shape[1]
+            self.series = self.series[:, :0]
+            return self._advance(segments)
         self.series = np.concatenate([self.series, rows], axis=1)
         took = max(time.perf_counter() - began, 1e-9)
         self._round = int(np.clip(segments * ROUND / took, 1, 2 * segments))

@@ -15,7 +15,7 @@ from mdpcloud.model.calls import call
 from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move
 from mdpcloud.model.model import choices_of
 from mdpcloud.simulate.columns import Reader
-from mdpcloud.simulate.tracing import PartialGrid, Touched
+from mdpcloud.simulate.tracing import PartialGrid
 
 __all__ = ["NONE_ALLOWED", "SEVERAL_ALLOWED", "single_action"]
 
@@ -77,9 +77,7 @@ def _leaves(
     for k, amount in enumerate(shifts):
         if np.ndim(amount) == 0 and amount == 0:
             continue
-        if k not in grid.seen:
-            raise Touched(k)
-        columns[k] = np.asarray(grid.columns[k] + amount)
+        columns[k] = np.asarray(grid.column(k) + amount)
         outside = outside | (columns[k] < 0) | (columns[k] > caps[k])
         columns[k] = np.clip(columns[k], 0, caps[k])
     if where is None or outside is False:

@@ -103,7 +103,10 @@ def test_a_rule_of_prices_gives_the_same_path_as_its_table() -> None:
     model, rule = system.model(), system.heuristic("restless_bandit").rule
     table = event_simulation(model, lambda x: rule(x))
     prices = event_simulation(model, rule)
-    assert (table.clocks[0].answer, prices.clocks[0].answer) == (Answer.COLUMN, Answer.CHEAPEST)
+    assert (table.plan.clocks[0].answer, prices.plan.clocks[0].answer) == (
+        Answer.COLUMN,
+        Answer.CHEAPEST,
+    )
     expected = path_of(table).advance(50, 2.0)
     np.testing.assert_array_equal(path_of(prices).advance(50, 2.0), expected)
 
@@ -247,3 +250,64 @@ def test_long_paths_keep_the_digits_of_fast_clocks() -> None:
 
 def _toggle(axis: str) -> mc.Action:
     return mc.Action("toggle", lambda x: mc.step(**{axis: 1 - 2 * getattr(x, axis)}))
+
+
+def test_functions_may_fail_in_states_that_are_not_met() -> None:
+    """Look-ups that end with the states that can be reached."""
+    rates = np.array([0.0, 1.0, 2.0, 3.0, 3.5])
+
+    def rule(x: Any) -> Any:
+        assert np.all(x.jobs <= 4)
+        return np.where(x.jobs < 4, "join", "lost")
+
+    arrival = mc.Event("arrival", 0.8, [mc.Action("join", mc.step(jobs=+1)), mc.Action("lost")])
+    service = mc.Event("service", lambda x: rates[x.jobs], mc.step(jobs=-1))
+    model = mc.Model(mc.Reachable({"jobs": 0}), [arrival, service], cost_rate=lambda x: x.jobs)
+    found = series(model, rule)
+    closed = mc.Model(mc.Lattice({"jobs": 4}), [arrival, service], cost_rate=lambda x: x.jobs)
+    np.testing.assert_array_equal(found, series(closed, rule))
+
+
+def test_a_function_that_fails_in_a_state_that_is_met_is_told_with_it() -> None:
+    table = {0: "join", 1: "join"}
+    with pytest.raises(mc.InputError, match=r"'arrival' fails in state \(jobs=2\): KeyError\(2\)"):
+        series(queue(), lambda x: table[int(x.jobs)])
+    rates = np.array([0.0, 1.0])
+    model = mc.Model(
+        mc.Lattice({"jobs": 9}),
+        [
+            mc.Event("arrival", lambda x: 1.0 * (x.jobs < 9), mc.step(jobs=+1)),
+            mc.Event("service", lambda x: rates[x.jobs], mc.step(jobs=-1)),
+        ],
+    )
+    with pytest.raises(mc.InputError, match=r"'service': rate cannot be computed in state \(jobs"):
+        series(model, None)
+
+
+def late(x: Any) -> Any:
+    """Reads node 4 only where the others are long."""
+    busy = x.n[0] + x.n[1] + x.n[2] + x.n[3] > 8
+    if not np.any(busy):
+        return 0.0 * x.n[0]
+    return busy * (x.n[4] * 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::mdpcloud.simulate.result.SimulationWarning")
+def test_a_function_that_reads_more_later_starts_the_paths_anew() -> None:
+    def model(cost: Any) -> mc.Model:
+        def at(k: int) -> list[mc.Event]:
+            return [
+                mc.Event(f"arrival {k}", 0.7, mc.step(n={k: +1})),
+                mc.Event(f"service {k}", lambda x: 1.0 * (x.n[k] > 0), mc.step(n={k: -1})),
+            ]
+
+        events = [event for k in range(5) for event in at(k)]
+        return mc.Model(mc.Reachable({"n": (0,) * 5}), events, cost_rate=cost)
+
+    def plain(x: Any) -> Any:
+        return (x.n[0] + x.n[1] + x.n[2] + x.n[3] > 8) * (x.n[4] * 1.0)
+
+    arguments = {"rng": 1, "time": 30.0, "replications": 2, "warm_up": 0.0}
+    found = mc.simulate(model(late), **arguments)
+    np.testing.assert_array_equal(found.series, mc.simulate(model(plain), **arguments).series)
+    assert found.gain.value > 0

@@ -320,3 +320,93 @@ def test_a_short_run_from_an_empty_queue_is_doubted() -> None:
     with pytest.warns(mc.SimulationWarning, match="too short"):
         found = mc.simulate(mm1(0.95), threshold(10**6), rng=1, time=200.0)
     assert any("too short" in note for note in found.notes)
+
+
+# --- controls -------------------------------------------------------------------------------------
+
+
+def speeds(**off: Any) -> mc.Model:
+    """A server with two speeds and a heater without flows."""
+    slow = mc.Mode("slow", 1.0, mc.Flow(lambda x: 1.0 * (x.jobs > 0), mc.step(jobs=-1)))
+    fast = mc.Mode("fast", 3.0, mc.Flow(lambda x: 2.0 * (x.jobs > 0), mc.step(jobs=-1)))
+    return mc.Model(
+        mc.Lattice({"jobs": 10}),
+        [
+            mc.Event("arrival", lambda x: 0.8 * (x.jobs < 10), mc.step(jobs=+1)),
+            mc.Control("server", [slow, fast]),
+            mc.Control("heater", [mc.Mode("off", 0.0, **off), mc.Mode("on", 1.0)]),
+        ],
+        cost_rate=lambda x: x.jobs,
+        measures={"fast": ("server", "fast"), "heated": ("heater", "on")},
+    )
+
+
+def singly(x: Any) -> str:
+    return "fast" if x.jobs > 2 else "slow"
+
+
+@pytest.mark.parametrize(
+    "rule", [singly, lambda x: np.where(x.jobs > 2, "fast", "slow"), {"slow": 0.25, "fast": 0.75}]
+)
+def test_controls_follow_rules_of_any_kind(rule: Any) -> None:
+    policy = {"server": rule, "heater": {"off": 0.5, "on": lambda x: 0.5 + 0.0 * x.jobs}}
+    found = mc.simulate(speeds(), policy, rng=2, events=800_000)
+    exact = mc.evaluate(speeds(), policy)
+    assert abs(found.gain.value - exact.gain) <= 4.5 * found.gain.standard_error
+    low, _ = exact.measures["fast"]
+    fast = found.measures["fast"]
+    assert abs(fast.value - low) <= 4.5 * fast.standard_error + 1e-9
+    assert found.measures["heated"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"server": "slow"}, "no rule for decision 'heater'"),
+        (
+            {"server": "slow", "heater": lambda x: "onn"},
+            "'onn' in state (jobs=0), which is no mode",
+        ),
+        ({"server": lambda x: "slwo", "heater": "on"}, "did you mean 'slow'"),
+        ({"server": {"slow": 0.5, "fast": 0.7}, "heater": "on"}, "do not sum to 1"),
+        ({"server": {"slow": -0.5, "fast": 1.5}, "heater": "on"}, "are negative"),
+        ({"server": "slow", "heater": {"on": 0.5, "off": 0.6}}, "'heater' are not allowed, or"),
+        ({"server": "slow", "heater": "off"}, "not allowed"),
+        ({"server": "slow", "heater": lambda x: "off"}, "'off' in state (jobs=1)"),
+    ],
+)
+def test_modes_that_do_not_fit_are_told_with_their_state(policy: Any, message: str) -> None:
+    model = speeds(allowed=lambda x: x.jobs == 0)
+    with pytest.raises(mc.InputError, match=re.escape(message)):
+        mc.simulate(model, policy, **SMALL)
+
+
+def test_one_function_may_be_a_rate_and_a_condition() -> None:
+    def busy(x: Any) -> Any:
+        return x.jobs
+
+    model = mc.Model(
+        mc.Lattice({"jobs": 4}, where=lambda x: x.jobs >= 0),
+        [
+            mc.Event("arrival", lambda x: 1.0 * (x.jobs < 4), mc.step(jobs=+1)),
+            mc.Event(
+                "service",
+                busy,
+                [mc.Action("serve", mc.step(jobs=-1), allowed=busy), mc.Action("idle")],
+            ),
+        ],
+        cost_rate=busy,
+    )
+    found = mc.simulate(model, "serve", rng=1, events=400_000)
+    exact = mc.evaluate(model, "serve").gain
+    assert abs(found.gain.value - exact) <= 4.5 * found.gain.standard_error
+
+
+def test_a_single_move_may_have_a_weight_that_is_a_function() -> None:
+    leave = mc.Action("leave", [mc.Move(lambda x: 1.0 + 0 * x.jobs, mc.step(jobs=-1))])
+    model = mm1(0.5)
+    service = mc.Event("service", lambda x: 1.0 * (x.jobs > 0), leave)
+    model = mc.Model(model.space, [model.events[0], service], cost_rate=lambda x: x.jobs)
+    found = mc.simulate(model, threshold(3), rng=1, events=100_000)
+    plain = mc.simulate(mm1(0.5), threshold(3), rng=1, events=100_000)
+    np.testing.assert_array_equal(found.series[:, :, 0], plain.series[:, :, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,26 @@ USES: list[tuple[Callable[[Any], Any], tuple[int, ...]]] = [
     (lambda x: x._asdict()["phase"] + 0, (3,)),
     (lambda x: np.array([k.sum() for k in x.node]), (0, 1, 2)),
 ]
+
+
+def _caught(x: Any) -> Any:
+    try:
+        return LEVELS[x.phase]
+    except Exception:
+        return 0.0
+
+
+def _by_kind(x: Any) -> Any:
+    return x.phase * 1.0 if isinstance(x.phase, np.ndarray) else 0.0
+
+
+def _swallowed(x: Any) -> Any:
+    with suppress(Exception):
+        return x.node[1] + 1
+    return x.phase
+
+
+USES += [(_caught, (3,)), (_by_kind, (3,)), (_swallowed, (1,))]
 
 
 @pytest.mark.parametrize("use", range(len(USES)))
