@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from mdpcloud.model.tabular import tabular
     from mdpcloud.model.timed_policy import TimedPolicy
     from mdpcloud.scenario import read_scenario
-    from mdpcloud.simulate.result import SimulationResult, SimulationWarning
-    from mdpcloud.simulate.simulate import simulate
+    from mdpcloud.simulate import SimulationResult, SimulationWarning, simulate
     from mdpcloud.solve import (
         AverageCost,
         Discounted,
