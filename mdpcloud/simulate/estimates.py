@@ -23,6 +23,7 @@ in 94 %, the wider in 95 %.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -43,6 +44,9 @@ BATCHES = 8
 
 ROUNDING = 2.0**-40
 """Error of a segment's average, relative to the largest one."""
+
+FEWEST_PAIRS = 4
+"""Replications from which a difference is judged by their differences alone."""
 
 LONG = 300.0
 """Length of a replication, in correlation times, from which they are known well enough."""
@@ -128,7 +132,7 @@ def difference(a: Floats, b: Floats, paired: bool) -> Estimate:
     if paired:
         if a.shape != b.shape:
             raise InputError(f"pairs need equal shapes; they are {a.shape} and {b.shape}")
-        return estimate(a - b)
+        return _of_pairs(a - b)
     first, second = estimate(a), estimate(b)
     error = float(np.hypot(first.standard_error, second.standard_error))
     half = float(rounding(a[:, :, None])[0] + rounding(b[:, :, None])[0])
@@ -140,6 +144,24 @@ def difference(a: Floats, b: Floats, paired: bool) -> Estimate:
     value = first.value - second.value
     samples = min(first.effective_samples, second.effective_samples)
     return Estimate(value, value - half, value + half, error, samples)
+
+
+def _of_pairs(differences: Floats) -> Estimate:
+    """Mean difference, by the differences of the replications where there are enough of them.
+
+    Common random numbers often make differences correlate negatively over long times, as what one
+    policy does first the other does later; shorter batches than a replication do not show that.
+    """
+    count = differences.shape[0]
+    if count < FEWEST_PAIRS:
+        return estimate(differences)
+    whole = estimate(differences.mean(axis=1, keepdims=True))
+    found = estimate(differences)
+    error = whole.standard_error
+    samples = found.effective_samples
+    if error > 0:
+        samples = min(differences.size, samples * (found.standard_error / error) ** 2)
+    return replace(whole, value=found.value, effective_samples=samples)
 
 
 def _welch(shares: Floats, a: Floats, b: Floats) -> float:
