@@ -110,13 +110,14 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Working directory that holds the files of the README."""
-    rules, script, system, questions = blocks("python")
+    rules, script, system, questions, simulation = blocks("python")
     (scenario,) = blocks("toml")
     files = {
         "my_rules.py": rules,
         "script.py": script,
         "my_system.py": system,
         "questions.py": questions,
+        "simulation.py": simulation,
         "my.toml": scenario,
     }
     for name, text in files.items():
@@ -132,7 +133,7 @@ def command(*arguments: object) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("script", ["script.py", "questions.py"])
+@pytest.mark.parametrize("script", ["script.py", "questions.py", "simulation.py"])
 def test_the_python_of_the_readme_prints_what_the_readme_says(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
@@ -159,9 +160,30 @@ def test_the_system_of_the_readme_has_a_scenario_and_an_optimum(folder: Path) ->
     assert "least cost, euro per minute: 2.2749077" in command("solve", "admission.toml")
 
 
+def tables() -> list[str]:
+    """What the README shows of the demo: compared, and simulated."""
+    return re.findall(r"^    base-like 1 .*?^(?=\S)", README, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_simulated_table_of_the_readme_is_what_the_command_prints() -> None:
+    """Costs within three times their intervals, as paths differ between machines."""
+    _, block = tables()
+    shown = textwrap.dedent(block).strip().splitlines()
+    scenario = ROOT / "experiments" / "base_like_1.toml"
+    printed = command("simulate", scenario, "--events", "2e7").splitlines()
+    assert shown[0] == printed[0]
+    assert shown[2:5] == printed[2:5]
+    for line, other in zip(shown[5:], printed[5:], strict=False):
+        name, cost, _, error, *_ = line.split()
+        name_now, cost_now, *_ = other.split()
+        assert name == name_now
+        assert abs(float(cost) - float(cost_now)) <= 3 * float(error)
+
+
 def test_the_table_of_the_readme_is_what_the_demo_prints() -> None:
     """Word by word; costs within their bounds, whose last digits differ between machines."""
-    (block,) = re.findall(r"^    base-like 1 .*?^(?=\S)", README, re.DOTALL | re.MULTILINE)
+    block, _ = tables()
     shown = textwrap.dedent(block).strip().splitlines()
     printed = command("compare", ROOT / "experiments" / "base_like_1.toml").splitlines()
     assert shown[:5] == printed[:5]

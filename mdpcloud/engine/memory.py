@@ -10,6 +10,7 @@ from mdpcloud.model.space import Lattice
 
 __all__ = ["available_memory", "check_memory"]
 
+LARGEST = 10**15  # points of a box that is worth a message with its memory
 BYTES_PER_POINT = 48  # two value arrays, a choice, temporaries of the checks
 
 
@@ -26,6 +27,11 @@ def check_memory(space: Lattice) -> None:
     points = math.prod(space.shape)
     needed = BYTES_PER_POINT * points
     available = available_memory()
+    if points > LARGEST:
+        raise InputError(
+            f"a box of {len(space.shape)} axes has 10^{math.log10(points):.0f} states, too many to "
+            "be listed; choose smaller caps, Reachable, or mdpcloud.simulate"
+        )
     if points > 2**31 or (available is not None and needed > available):
         have = "" if available is None else f", of which {available / 1e9:.1f} GB are free"
         raise InputError(

@@ -26,7 +26,7 @@ __all__ = ["find_entry", "free_slot", "run"]
 NONE = -1
 FIXED, COLUMN, CHEAPEST, RANDOM = range(4)
 DONE, PAUSE, REFILL, MISSING, BEYOND, OUTSIDE, BARRED, UNDECIDED, INVALID = range(9)
-NO_LAW, NOT_FINITE, NO_PRICE = range(9, 12)
+NO_LAW, NOT_FINITE, NO_PRICE, NO_COST = range(9, 13)
 CHANGED, FIRED, SEGMENT, EVENTS, AXIS, CLOCK, ACTION, GROUP = range(8)
 NOW, STILL, BASE = range(3)
 NEVER_SET = -1.0  # the rate of a clock whose next time is not known
@@ -159,7 +159,10 @@ def _happen(p, s, e, draw):
         return BARRED
     g = p.cost_where[a, 0]
     if g != NONE:
-        s.total[p.lump] += p.data[s.place[g] + p.cost_where[a, 1]]
+        cost = p.data[s.place[g] + p.cost_where[a, 1]]
+        if not abs(cost) < np.inf:
+            return NO_COST
+        s.total[p.lump] += cost
     if p.counted[a] != NONE:
         s.total[p.counted[a]] += 1.0
     first, last = p.first_move[a], p.first_move[a + 1]

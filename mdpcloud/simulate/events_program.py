@@ -60,6 +60,8 @@ class Stop:
     """A cost rate, a measure or the share of a mode is not finite."""
     NO_PRICE = 11
     """A price is nan."""
+    NO_COST = 12
+    """A lump cost is not finite."""
 
 
 class Mark:

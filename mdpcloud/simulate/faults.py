@@ -44,6 +44,8 @@ def _message(path: EventPath, stop: int) -> str:
     if stop == Stop.NO_PRICE:
         return f"the rule of {event} has a price that is not a number in state {state}"
     action = clock.actions[int(mark[Mark.ACTION])].name
+    if stop == Stop.NO_COST:
+        return f"{event}, action {action!r}: cost is not finite in state {state}"
     if stop == Stop.OUTSIDE:
         return (
             f"{event}, action {action!r}: its step leaves the space in or near the state {state}; "

@@ -212,7 +212,7 @@ class CloudRouting:
                 found.append(
                     f"nodes[{k}]: outsourcing costs {self.outside_cost:g}, and a job there never "
                     f"more than {largest:g}, so the node never refuses: its room is unlimited and "
-                    "the optimum is bracketed between two finite boxes"
+                    "no finite box is exact"
                 )
         return tuple(found)
 

@@ -121,7 +121,12 @@ def test_events_that_leave_or_have_bad_rates_are_told_with_their_state() -> None
 def test_a_cost_that_is_not_finite_is_told() -> None:
     model = mm1()
     model = mc.Model(model.space, model.events, cost_rate=lambda x: 1.0 / (x.jobs - 1.0))
-    with pytest.raises(mc.InputError, match="not finite"):
+    with pytest.raises(mc.InputError, match=r"cost rate is not finite in state \(jobs=1\)"):
+        mc.simulate(model, threshold(3), **SMALL)
+    join = mc.Action("join", mc.step(jobs=+1), cost=lambda x: 1.0 / (x.jobs - 2.0))
+    arrival = mc.Event("arrival", 0.5, [join, mc.Action("lost")])
+    model = mc.Model(model.space, [arrival, model.events[1]])
+    with pytest.raises(mc.InputError, match=r"'join': cost is not finite in state \(jobs=2\)"):
         mc.simulate(model, threshold(3), **SMALL)
 
 
