@@ -153,7 +153,9 @@ class Planner:
     def _answer(self, event: Event | Control, rule: Any, owner: str) -> Column:
         """Column of the number of the action or mode that is taken."""
         if rule is None:
-            return self.columns.add(single_action(event, caps_of(self.model), self._where), owner)
+            caps = caps_of(self.model)
+            read = single_action(event, caps, self._where, self._function)
+            return self.columns.add(read, owner)
         axes = self.model.space.axes
         singly = callable(rule) and is_asked_singly(rule, event, axes, self._probe)
         return self.columns.add(answers(rule, event, singly, self.model), owner, costly=singly)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,12 @@ NONE_ALLOWED = -1.0
 SEVERAL_ALLOWED = -2.0
 
 Where = Callable[[Any], Any] | None
+Function = Callable[[Any, str], Any]
 
 
-def single_action(event: Event | Control, caps: Sequence[int], where: Where) -> Reader:
+def single_action(
+    event: Event | Control, caps: Sequence[int], where: Where, function: Function
+) -> Reader:
     """Reader of the number of the only allowed action; negative where there is not exactly one.
 
     Parameters
@@ -35,29 +38,42 @@ def single_action(event: Event | Control, caps: Sequence[int], where: Where) -> 
         Largest coordinates.
     where : function of x, or None
         The condition of the space.
+    function : function of a value and its owner
+        Turns arrays over the lattice into functions of x.
     """
-    return partial(_number, event, tuple(caps), where)
+    return partial(_number, event, _Space(tuple(caps), where, function))
 
 
-def _number(event: Event | Control, caps: tuple[int, ...], where: Where, grid: PartialGrid) -> Any:
+class _Space(NamedTuple):
+    """What is known of the space; see `single_action`."""
+
+    caps: tuple[int, ...]
+    where: Where
+    function: Function
+
+
+def _number(event: Event | Control, space: _Space, grid: PartialGrid) -> Any:
     choices: Sequence[Action | Mode] = choices_of(event)
     owner = f"{'event' if isinstance(event, Event) else 'control'} {event.name!r}"
     number = np.full(grid.shape, NONE_ALLOWED)
     for a, choice in enumerate(choices):
-        open_ = _is_open(choice, f"{owner}, {choice.name!r}", caps, where, grid)
+        open_ = _is_open(choice, f"{owner}, {choice.name!r}", space, grid)
         number = np.where(open_, np.where(number == NONE_ALLOWED, a, SEVERAL_ALLOWED), number)
     return number
 
 
 def _is_open(
-    choice: Action | Mode, owner: str, caps: tuple[int, ...], where: Where, grid: PartialGrid
+    choice: Action | Mode, owner: str, space: _Space, grid: PartialGrid
 ) -> NDArray[np.bool_]:
     condition = condition_of(choice.allowed, owner, grid)
     open_ = np.broadcast_to(True if condition is None else condition, grid.shape)
     for move in _moves(choice, owner, grid):
-        leaves = _leaves(shift_of(move.step, owner, grid), caps, where, grid)
+        leaves = _leaves(shift_of(move.step, owner, grid), space, grid)
         if leaves is not False:
-            open_ = open_ & ~(leaves & (read_field(move.weight, grid, owner) > 0))
+            weight = move.weight
+            if not callable(getattr(choice, "step", None)):
+                weight = space.function(weight, owner)
+            open_ = open_ & ~(leaves & (read_field(weight, grid, owner) > 0))
     return open_
 
 
@@ -68,9 +84,7 @@ def _moves(choice: Action | Mode, owner: str, grid: PartialGrid) -> Sequence[Mov
     return [Move(flow.rate, flow.step) for flow in flows]
 
 
-def _leaves(
-    shifts: Sequence[Any], caps: tuple[int, ...], where: Where, grid: PartialGrid
-) -> NDArray[np.bool_] | bool:
+def _leaves(shifts: Sequence[Any], space: _Space, grid: PartialGrid) -> NDArray[np.bool_] | bool:
     """Where a move leaves the space."""
     outside: NDArray[np.bool_] | bool = False
     columns = list(grid.columns)
@@ -78,9 +92,9 @@ def _leaves(
         if np.ndim(amount) == 0 and amount == 0:
             continue
         columns[k] = np.asarray(grid.column(k) + amount)
-        outside = outside | (columns[k] < 0) | (columns[k] > caps[k])
-        columns[k] = np.clip(columns[k], 0, caps[k])
-    if where is None or outside is False:
+        outside = outside | (columns[k] < 0) | (columns[k] > space.caps[k])
+        columns[k] = np.clip(columns[k], 0, space.caps[k])
+    if space.where is None or outside is False:
         return outside
     target = dataclasses.replace(grid, columns=tuple(columns))
-    return outside | ~np.asarray(call(where, target.x, "where"), dtype=bool)
+    return outside | ~np.asarray(call(space.where, target.x, "where"), dtype=bool)

@@ -311,3 +311,28 @@ def test_a_function_that_reads_more_later_starts_the_paths_anew() -> None:
     found = mc.simulate(model(late), **arguments)
     np.testing.assert_array_equal(found.series, mc.simulate(model(plain), **arguments).series)
     assert found.gain.value > 0
+
+
+def test_weights_and_flows_may_be_arrays_where_no_rule_decides() -> None:
+    """Up with the weights of an array, or lost at the border; a mode with an array of rates."""
+    up = np.array([[0.25, 0.5, 1.0, 0.0]])
+
+    def model(weights: Any, rest: Any, rates: Any) -> mc.Model:
+        moves = [mc.Move(weights, mc.step(b=+1)), mc.Move(rest)]
+        arrival = mc.Event("arrival", 1.0, [mc.Action("up", moves)])
+        mode = mc.Mode("on", 1.0, mc.Flow(rates, mc.step(b=-1)))
+        off = mc.Mode("off", allowed=lambda x: x.b > 9)
+        flip = mc.Event("flip", 0.5, mc.Action("flip", lambda x: mc.step(a=1 - 2 * x.a)))
+        return mc.Model(
+            mc.Lattice({"a": 1, "b": 3}),
+            [arrival, flip, mc.Control("server", [mode, off])],
+            cost_rate=lambda x: x.b,
+        )
+
+    rates = np.array([0.0, 1.0, 1.0, 2.0])
+    by_array = series(model(up, 1 - up, rates), None)
+    table = up[0]
+    by_function = series(
+        model(lambda x: table[x.b], lambda x: 1 - table[x.b], lambda x: rates[x.b]), None
+    )
+    np.testing.assert_array_equal(by_array, by_function)
