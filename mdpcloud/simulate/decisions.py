@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.engine.indexed import Codec, enumerate_states
 from mdpcloud.engine.rules import check_arguments, one_of_several
 from mdpcloud.engine.terms import read_field
 from mdpcloud.errors import InputError
@@ -24,13 +23,13 @@ from mdpcloud.model.policy import Policy
 from mdpcloud.model.space import Axes, Lattice
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.plugins import did_you_mean
+from mdpcloud.simulate.state_arrays import ByState, StateNumbers
 from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over
 
 __all__ = [
     "NO_ACTION",
     "answers",
     "chances",
-    "flat_columns",
     "is_asked_singly",
     "rules_by_event",
 ]
@@ -113,64 +112,10 @@ def _decisions(model: Model, several: Sequence[Event | Control]) -> list[str]:
 # --- policies made of arrays ----------------------------------------------------------------------
 
 
-class _StateNumbers:
-    """Numbers of the states of a model, by their coordinates."""
-
-    def __init__(self, model: Model) -> None:
-        space = model.space
-        self.shape: tuple[int, ...] | None = None
-        if isinstance(space, Lattice) and space.where is None:
-            self.shape = space.shape
-            self.n = int(np.prod(np.array(self.shape, dtype=object)))
-        else:
-            columns = enumerate_states(model).columns
-            self.largest = [int(column.max()) for column in columns]
-            self.codec = Codec(self.largest)
-            self.keys = self.codec.encode(columns)
-            self.n = self.keys.size
-
-    def __call__(self, columns: Sequence[Array]) -> Array:
-        """Numbers (n,), -1 for what is no state."""
-        if self.shape is not None:
-            inside = _below(columns, [size - 1 for size in self.shape])
-            safe = tuple(np.where(inside, column, 0) for column in columns)
-            return np.where(inside, np.ravel_multi_index(safe, self.shape), -1)
-        inside = _below(columns, self.largest)
-        keys = self.codec.encode([np.where(inside, column, 0) for column in columns])
-        place = np.minimum(np.searchsorted(self.keys, keys), self.n - 1)
-        return np.where(inside & (self.keys[place] == keys), place, -1)
-
-
-def _below(columns: Sequence[Array], largest: Sequence[int]) -> Array:
-    inside = np.ones(len(columns[0]), dtype=bool)
-    for column, top in zip(columns, largest, strict=True):
-        inside &= column <= top
-    return inside
-
-
-class _ByState:
-    """An array of one number per state, as a function of x; nan where there is no state."""
-
-    def __init__(self, numbers: _StateNumbers, values: Array) -> None:
-        self.numbers, self.values = numbers, np.append(values.astype(np.float64), np.nan)
-
-    def __call__(self, x: Any) -> Array:
-        columns = [np.asarray(column) for column in flat_columns(x)]
-        return np.asarray(self.values[self.numbers(columns)])
-
-
-def flat_columns(x: Any) -> list[Any]:
-    """The coordinates of x, families flattened."""
-    columns: list[Any] = []
-    for part in x:
-        columns += part if type(part) is tuple else [part]
-    return columns
-
-
 def _from_policy(
     model: Model, policy: Policy, several: Sequence[Event | Control]
 ) -> dict[str, Rule]:
-    numbers = _StateNumbers(model)
+    numbers = StateNumbers(model)
     rules: dict[str, Rule] = {}
     for event in several:
         array = policy.actions.get(event.name)
@@ -185,9 +130,9 @@ def _from_policy(
             )
         one = array.ndim == 1
         rules[event.name] = (
-            _ByState(numbers, array)
+            ByState(numbers, array)
             if one
-            else {a: _ByState(numbers, row) for a, row in enumerate(array)}
+            else {a: ByState(numbers, row) for a, row in enumerate(array)}
         )
     return rules
 
@@ -209,7 +154,7 @@ def answers(rule: Rule, event: Event | Control, singly: bool, model: Model) -> A
     names = [choice.name for choice in choices_of(event)]
     number: dict[Any, float] = {name: float(a) for a, name in enumerate(names)}
     if isinstance(rule, (np.ndarray, list, tuple)):
-        rule = _ByState(*_checked(np.asarray(rule), event, model))
+        rule = ByState(*_checked(np.asarray(rule), event, model))
     if not callable(rule):
         code = _codes(np.asarray(rule), number, len(names))
         if code == NO_ACTION:
@@ -222,8 +167,8 @@ def answers(rule: Rule, event: Event | Control, singly: bool, model: Model) -> A
     return lambda grid: _codes(_called(rule, grid), number, len(names))
 
 
-def _checked(values: Array, event: Event | Control, model: Model) -> tuple[_StateNumbers, Array]:
-    numbers = _StateNumbers(model)
+def _checked(values: Array, event: Event | Control, model: Model) -> tuple[StateNumbers, Array]:
+    numbers = StateNumbers(model)
     if values.size != numbers.n:
         raise InputError(
             f"the rule for {event.name!r} gives {values.size} actions for {numbers.n} states"
@@ -335,8 +280,8 @@ def _chance(key: Any, value: Any, event: Event | Control, model: Model) -> Any:
     if weights.size == 1:
         number = float(weights.item())
         return lambda grid: number
-    numbers = _StateNumbers(model)
+    numbers = StateNumbers(model)
     if weights.size != numbers.n:
         raise InputError(f"{owner} has {weights.size} numbers for {numbers.n} states")
-    by_state = _ByState(numbers, weights.ravel())
+    by_state = ByState(numbers, weights.ravel())
     return lambda grid: by_state(grid.x)

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.simulate import events_kernels as kernels
-from mdpcloud.simulate.columns import Column, ColumnError
+from mdpcloud.simulate.columns import Column
 from mdpcloud.simulate.events_program import NONE, EventProgram, EventState, Mark, Stop, Time
 from mdpcloud.simulate.events_tables import Tables
-from mdpcloud.simulate.faults import explain, failed
+from mdpcloud.simulate.faults import explain
 from mdpcloud.simulate.protocol import Absorption, Floats, RearrangedError, Record
+from mdpcloud.simulate.remembered import FIRST_SLOTS, Remembered
 from mdpcloud.simulate.tournament_kernels import tournament
 from mdpcloud.simulate.tracing import Touched
 
@@ -30,8 +31,6 @@ AT_ONCE = 1 << 18  # events per call of the kernel
 BUFFER = 1 << 20  # random numbers in all buffers together
 LARGEST_BUFFER, SMALLEST_BUFFER = 4096, 64
 CHANGES = 4096  # recorded changes of a variable
-PREFETCHED = 256  # states near the present one whose rows are computed with it
-FIRST_SLOTS = 1 << 12
 
 Integers = NDArray[np.int64]
 
@@ -119,14 +118,12 @@ class EventPath:
 
     def _use(self, tables: Tables) -> None:
         self.tables = tables
-        self.program: EventProgram = tables.program
-        self._filled = self.program.data.size
-        self._entries = self._keys = 0
+        self.program: EventProgram = tables.program._replace(record=self._record_rows())
+        self.remembered = Remembered(self)
 
     def _first_state(self) -> EventState:
         simulation, p = self.simulation, self.program
         groups, clocks, axes = len(self.tables.groups), len(simulation.plan.clocks), len(p.cap)
-        self.program = p._replace(record=self._record_rows())
         buffer = int(np.clip(BUFFER // clocks, SMALLEST_BUFFER, LARGEST_BUFFER))
         recorded = len(self.recorded)
         state = EventState(
@@ -176,16 +173,17 @@ class EventPath:
         """Find the places of all groups anew, and let all of them count as changed."""
         s, groups = self.state, len(self.tables.groups)
         s.place[:] = self.tables.places(s.x)
-        x = s.x.astype(np.uint64)
         for g, group in enumerate(self.tables.groups):
-            multipliers = [self.tables.multiplier(k, g) for k in group.axes]
-            s.hash[g] = (np.array(multipliers, dtype=np.uint64) * x[list(group.axes)]).sum(
-                dtype=np.uint64
-            )
+            s.hash[g] = self.tables.hashes(g, s.x[None, list(group.axes)])[0]
         s.slots[:] = NONE
         s.changed[:] = np.arange(groups)
         s.is_changed[:] = 1
         s.mark[Mark.CHANGED], s.mark[Mark.BEYOND] = groups, NONE
+
+    def forget(self) -> None:
+        """Drop what is remembered of groups without a table."""
+        self.remembered.forget()
+        self._place_all()
 
     # --- what the kernel asks for -----------------------------------------------------------------
 
@@ -205,7 +203,7 @@ class EventPath:
         """Rows or tables that the kernel lacks."""
         try:
             if stop == Stop.MISSING:
-                self._remember()
+                self.remembered.meet(int(self.state.mark[Mark.GROUP]))
             else:
                 self._grow()
         except Touched:
@@ -220,88 +218,8 @@ class EventPath:
             for x, size, cap in zip(s.x, self.tables.sizes, caps, strict=True)
         )
         self._use(self.simulation.tables(sizes))
-        self.program = self.program._replace(record=self._record_rows())
         self.state = s._replace(occupation=_wider(s.occupation, max(sizes)))
         self._place_all()
-
-    def _remember(self) -> None:
-        """Compute the rows of a group in the present state, and in states near it."""
-        s, g = self.state, int(self.state.mark[Mark.GROUP])
-        group = self.tables.groups[g]
-        here = s.x[list(group.axes)]
-        states = np.vstack([here[None], self._near(here, group.axes)])
-        columns = self.simulation.plan.columns
-        try:
-            rows = columns.rows(group, states)
-        except ColumnError:  # perhaps in a state near by that is none; the present one must do
-            states = states[:1]
-            try:
-                rows = columns.rows(group, states)
-            except ColumnError as failure:
-                raise failed(self, failure) from failure.error
-        self._store(g, states, rows)
-
-    def _near(self, here: Integers, axes: Sequence[int]) -> Integers:
-        """Coordinates that one or two moves lead to."""
-        moves = self.tables.shifts[:, list(axes)]
-        moves = np.unique(moves[(moves != 0).any(axis=1)], axis=0)
-        if 0 < len(moves) <= int(PREFETCHED**0.5):
-            pairs = (moves[:, None] + moves[None, :]).reshape(-1, len(axes))
-            moves = np.unique(np.vstack([moves, pairs]), axis=0)
-            moves = moves[(moves != 0).any(axis=1)]
-        near = here + moves[:PREFETCHED]
-        caps = np.array([self.simulation.caps[k] for k in axes])
-        return np.asarray(near[((near >= 0) & (near <= caps)).all(axis=1)])
-
-    def _store(self, g: int, states: Integers, rows: Floats) -> None:
-        self._reserve(len(states), states.shape[1], rows.size)
-        s, data = self.state, self.program.data
-        multipliers = [self.tables.multiplier(k, g) for k in self.tables.groups[g].axes]
-        hashes = (states.astype(np.uint64) * np.array(multipliers, dtype=np.uint64)).sum(
-            axis=1, dtype=np.uint64
-        )
-        for state, key, row in zip(states, hashes, rows, strict=True):
-            slot = kernels.free_slot(s, g, key, state)
-            if slot == NONE:
-                continue
-            data[self._filled : self._filled + row.size] = row
-            s.keys[self._keys : self._keys + state.size] = state
-            s.entries[self._entries] = g, self._filled, self._keys
-            s.slots[slot] = self._entries
-            self._filled += row.size
-            self._keys += state.size
-            self._entries += 1
-
-    def _reserve(self, states: int, axes: int, numbers: int) -> None:
-        """Make room for more rows; slots stay at most half full."""
-        s = self.state
-        if self._filled + numbers > self.program.data.size or self._shares_data():
-            self.program = self.program._replace(
-                data=_longer(self.program.data, self._filled + numbers)
-            )
-        if self._keys + states * axes > s.keys.size:
-            s = s._replace(keys=_longer(s.keys, self._keys + states * axes))
-        if self._entries + states > len(s.entries):
-            s = s._replace(entries=_longer(s.entries, self._entries + states))
-        if 2 * (self._entries + states) > s.slots.size:
-            slots = np.full(4 * s.slots.size, NONE, dtype=np.int64)
-            s = s._replace(slots=slots)
-            self._fill_slots(s)
-        self.state = s
-
-    def _fill_slots(self, s: EventState) -> None:
-        for entry in range(self._entries):
-            g, _, key = s.entries[entry]
-            axes = self.tables.groups[g].axes
-            state = s.keys[key : key + len(axes)]
-            multipliers = [self.tables.multiplier(k, int(g)) for k in axes]
-            hashed = (state.astype(np.uint64) * np.array(multipliers, dtype=np.uint64)).sum(
-                dtype=np.uint64
-            )
-            s.slots[kernels.free_slot(s, g, hashed, state)] = entry
-
-    def _shares_data(self) -> bool:
-        return self.program.data is self.tables.data
 
 
 def _stream(seed: np.random.SeedSequence, kind: int, number: int) -> np.random.Generator:
@@ -324,10 +242,3 @@ def _wider(array: Any, width: int) -> Any:
     padded = np.zeros((*array.shape[:-1], width))
     padded[..., : array.shape[-1]] = array
     return padded
-
-
-def _longer(array: Any, needed: int) -> Any:
-    """A copy with room for more along its first axis."""
-    grown = np.zeros((max(2 * len(array), needed), *array.shape[1:]), dtype=array.dtype)
-    grown[: len(array)] = array
-    return grown

@@ -219,6 +219,12 @@ class Tables:
             "axis_hash": np.array([self.multiplier(k, g) for k, g in pairs], dtype=np.uint64),
         }
 
+    def hashes(self, g: int, states: Integers) -> NDArray[np.uint64]:
+        """Hashes of states (n, axes of the group) in a group."""
+        multipliers = [self.multiplier(k, g) for k in self.groups[g].axes]
+        terms = states.astype(np.uint64) * np.array(multipliers, dtype=np.uint64)
+        return np.asarray(terms.sum(axis=1, dtype=np.uint64))
+
     @staticmethod
     def multiplier(axis: int, group: int) -> int:
         """Odd number by which a coordinate enters the hash of a group (SplitMix64's increment)."""

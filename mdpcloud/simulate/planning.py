@@ -26,7 +26,6 @@ from mdpcloud.simulate.decisions import (
     SPOT_CHECKS,
     answers,
     chances,
-    flat_columns,
     is_asked_singly,
 )
 from mdpcloud.simulate.events_program import Answer
@@ -34,6 +33,7 @@ from mdpcloud.simulate.plans import ActionPlan, ClockPlan, MovePlan
 from mdpcloud.simulate.separable import SeparableRule
 from mdpcloud.simulate.single_action import single_action
 from mdpcloud.simulate.starts import caps_of, states_near
+from mdpcloud.simulate.state_arrays import flat_columns
 from mdpcloud.simulate.tracing import PartialGrid, grid_over
 
 __all__ = ["Part", "Planner"]

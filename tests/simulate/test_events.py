@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import mdpcloud as mc
-from mdpcloud.simulate import columns
+from mdpcloud.simulate import columns, remembered
 from mdpcloud.simulate import events as module
 from mdpcloud.simulate.events import EventSimulation, event_simulation
 from mdpcloud.simulate.events_program import Answer
@@ -336,3 +336,17 @@ def test_weights_and_flows_may_be_arrays_where_no_rule_decides() -> None:
         model(lambda x: table[x.b], lambda x: 1 - table[x.b], lambda x: rates[x.b]), None
     )
     np.testing.assert_array_equal(by_array, by_function)
+
+
+def test_forgetting_what_was_remembered_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = case("jsq")
+    model, rule = one.build(), one.heuristics["shorter"].rules
+    expected = path_of(event_simulation(model, rule)).advance(30, 8.0)
+    monkeypatch.setattr(columns, "MOST_CELLS", 1)
+    monkeypatch.setattr(remembered, "MOST_NUMBERS", 400)
+    path = path_of(event_simulation(model, rule))
+    forgotten: list[int] = []
+    forget = path.remembered.forget
+    monkeypatch.setattr(path.remembered, "forget", lambda: (forgotten.append(1), forget()))
+    np.testing.assert_array_equal(path.advance(30, 8.0), expected)
+    assert forgotten
