@@ -81,9 +81,14 @@ def _no_mode(path: EventPath, control: Control, state: str) -> str:
     rule = path.simulation.plan.rules.get(control.name)
     if callable(rule):
         answer = _asked(path, rule, control.name)
+        if answer in names or answer in range(len(names)):
+            return (
+                f"the rule for {control.name!r} takes mode {answer!r} in state {state}, where it is "
+                "not allowed"
+            )
         return (
-            f"the rule for {control.name!r} takes {answer!r} in state {state}, which is no mode "
-            f"or not allowed there{did_you_mean(str(answer), names) or f'; modes are {names}'}"
+            f"the rule for {control.name!r} takes {answer!r} in state {state}, which is no mode"
+            f"{did_you_mean(str(answer), names) or f'; modes are {names}'}"
         )
     if rule is None:
         return f"no rule for decision {control.name!r} in state {state}; modes are {names}"
