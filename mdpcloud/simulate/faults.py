@@ -83,8 +83,8 @@ def _no_mode(path: EventPath, control: Control, state: str) -> str:
         answer = _asked(path, rule, control.name)
         if answer in names or answer in range(len(names)):
             return (
-                f"the rule for {control.name!r} takes mode {answer!r} in state {state}, where it is "
-                "not allowed"
+                f"the rule for {control.name!r} takes mode {answer!r} in state {state}, where it "
+                "is not allowed"
             )
         return (
             f"the rule for {control.name!r} takes {answer!r} in state {state}, which is no mode"
