@@ -44,6 +44,7 @@ __all__ = ["draw"]
 CERTAIN = ("exact", "closed_form")
 KINDS = {"restricted": "on a box set by hand", "bracketed": "bracketed", "estimated": "estimated"}
 MOST_NODES = 12  # panels of index curves
+COLUMNS = 3  # panels in a row
 MOST_MAPS = 9  # panels of action maps
 FARTHEST = 80  # largest coordinate in an action map
 BEYOND = 2  # states shown beyond the largest threshold
@@ -129,7 +130,8 @@ def _difference(row: Row) -> str:
     """What a policy costs above the best one, or the cost of the best."""
     found = row.difference
     if found is None or found.kind == "best":
-        return f"{row.cost:.5g}"
+        half = 0.5 * (row.upper - row.lower)
+        return f"{row.cost:.4g} ± {half:.2g}" if row.simulation is not None else f"{row.cost:.5g}"
     half = 0.5 * (found.upper - found.lower)
     return f"{found.value:+.3g} ± {half:.2g}"
 
@@ -143,9 +145,10 @@ def indices_figure(comparison: Comparison) -> Figure | None:
     if not rows:
         return None
     system = comparison.system
-    groups = _equal_nodes(rows, system)[:MOST_NODES]
+    every = _equal_nodes(rows, system)
+    groups = every[:MOST_NODES]
     looks = policy_colours([row.name for row in comparison.rows])
-    figure, grid = panels(len(groups), columns=3, height=2.7, sharey=True)
+    figure, grid = panels(len(groups), columns=COLUMNS, height=2.7, sharey=True)
     for axes, nodes in zip(grid, groups, strict=True):
         curves = [
             Curve(plain(pretty(row.name)), _charged(row, nodes[0], system), *looks[row.name])
@@ -153,15 +156,17 @@ def indices_figure(comparison: Comparison) -> Figure | None:
         ]
         draw_indices(axes, curves, getattr(system, "outside_cost", None))
         title(axes, _describe(nodes, system))
-        axes.set_xlabel("jobs at the node")
     charged = any(_charge(system, k) for nodes in groups for k in nodes)
     index = "index + routing charge" if charged else "index"
     label = f"{index}, {plain(comparison.cost_unit)} per job"
-    for axes in grid:
+    for axes in grid[::COLUMNS]:
         axes.set_ylabel(textwrap.fill(label, 30))
-        axes.label_outer()
+    for axes in grid[-COLUMNS:]:
+        axes.set_xlabel("jobs at the node")
     ends = all(row.status == "exact" for row in rows)
     about = "a curve ends where its rule stops sending jobs to the node" if ends else ""
+    if len(every) > len(groups):
+        about = f"the first {len(groups)} of {len(every)} nodes that differ"
     heading(figure, _named(comparison, about))
     add_legend(figure, *grid[0].get_legend_handles_labels())
     return figure
