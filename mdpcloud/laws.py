@@ -9,7 +9,8 @@ its phases; with mean m = -alpha T^-1 1 before it is scaled,
 
     scv = 2 alpha T^-2 1 / m^2 - 1
 
-(Neuts 1981, "Matrix-Geometric Solutions in Stochastic Models", section 2.2).
+(Neuts 1981, "Matrix-Geometric Solutions in Stochastic Models", section 2.2); both are computed from
+the chain of the phases visited, the same that is sampled.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 
+MOST_SCV = 1e6  # beyond, no simulation sees what the mean is made of
+MOST_PHASES = 10_000  # visited on average by a duration of phase type
 SUM_ERROR = 1e-9  # of probabilities that shall sum to 1, and of rates that shall sum to 0
 
 
@@ -150,7 +153,7 @@ class Hyperexponential:
 
     weights: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] | None = None
     rates: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] | None = None
-    scv: Annotated[float, Ge(1)] | None = None
+    scv: Annotated[float, Ge(1), Le(MOST_SCV)] | None = None
     law: Literal["hyperexponential"] = field(default="hyperexponential", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -179,8 +182,14 @@ class Hyperexponential:
                 "branch has one of both"
             )
         _check_sum("Hyperexponential: weights", weights)
-        means = np.array(weights) / rates / np.dot(weights, 1.0 / np.array(rates))
+        times = min(rates) / np.array(rates)
+        means = weights * times / np.dot(weights, times)
         scv = float(2.0 * np.sum(means**2 / weights) - 1.0)
+        if not scv <= MOST_SCV:
+            raise InputError(
+                f"Hyperexponential: the weights and rates make an scv of {scv:.3g}; it must be at "
+                f"most {MOST_SCV:g}"
+            )
         if self.scv is not None and not math.isclose(self.scv, scv, rel_tol=SUM_ERROR):
             raise InputError(
                 f"Hyperexponential: scv is {self.scv:g}, but the weights and rates make it "
@@ -190,7 +199,8 @@ class Hyperexponential:
 
     def sample(self, generator: np.random.Generator, n: int) -> Floats:
         """Independent durations (n,) of mean 1."""
-        means = 1.0 / np.array(self.rates)
+        rates = np.array(self.rates)
+        means = rates.min() / rates
         branch = _drawn(np.cumsum(self.weights or ()), generator.random(n))
         scaled = means / np.dot(self.weights or (), means)
         return np.asarray(scaled[branch] * generator.standard_exponential(n))
@@ -211,7 +221,7 @@ class Lognormal:
     2.0
     """
 
-    scv: Annotated[float, Gt(0)]
+    scv: Annotated[float, Gt(0), Le(MOST_SCV)]
     law: Literal["lognormal"] = field(default="lognormal", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -308,6 +318,12 @@ class PhaseType:
                 f"PhaseType: from phase {int(np.argmin(ends))} absorption is never reached; some "
                 "row of the generator on the way must sum to less than 0"
             )
+        phases = float(np.dot(self.initial, self._until_absorption(np.ones(len(rates)))))
+        if not phases <= MOST_PHASES:
+            raise InputError(
+                f"PhaseType: a duration consists of {phases:.3g} phases on average; at most "
+                f"{MOST_PHASES} can be simulated"
+            )
 
     @cached_property
     def _absorption(self) -> Floats:
@@ -316,27 +332,32 @@ class PhaseType:
         return np.asarray(np.maximum(-rates.sum(axis=1), 0.0) / -np.diag(rates))
 
     @cached_property
-    def _hold(self) -> Floats:
-        """Mean time in each phase, where the mean of the law is 1."""
-        rates = np.array(self.generator)
-        times = np.linalg.solve(-rates, np.ones(len(rates)))
-        return np.asarray(1.0 / (-np.diag(rates) * np.dot(self.initial, times)))
-
-    @cached_property
-    def _next(self) -> Floats:
-        """Cumulative probabilities of the phase after each phase; the last one is absorption."""
+    def _steps(self) -> Floats:
+        """Probabilities (m, m + 1) of the phase after each phase; the last one is absorption."""
         rates = np.array(self.generator)
         jumps = rates / -np.diag(rates)[:, None]
         np.fill_diagonal(jumps, 0.0)
-        return np.cumsum(np.column_stack([jumps, self._absorption]), axis=1)
+        steps = np.column_stack([jumps, self._absorption])
+        return np.asarray(steps / steps.sum(axis=1, keepdims=True))
+
+    def _until_absorption(self, per_visit: Floats) -> Floats:
+        """Mean sum (m,) of what each visit of a phase adds, from each phase."""
+        stay = np.eye(len(per_visit)) - self._steps[:, :-1]
+        return np.asarray(np.linalg.solve(stay, per_visit), np.float64)
+
+    @cached_property
+    def _hold(self) -> Floats:
+        """Mean time in each phase, where the mean of the law is 1."""
+        rates = -np.diag(np.array(self.generator))
+        times = rates.min() / rates
+        return np.asarray(times / np.dot(self.initial, self._until_absorption(times)))
 
     @property
     def scv(self) -> float:
         """Squared coefficient of variation."""
-        rates = -np.array(self.generator)
-        times = np.linalg.solve(rates, np.ones(len(rates)))
-        twice = np.linalg.solve(rates, times)
-        return float(2.0 * np.dot(self.initial, twice) / np.dot(self.initial, times) ** 2 - 1.0)
+        times = self._until_absorption(self._hold)
+        squares = self._until_absorption(2.0 * self._hold * times)
+        return float(np.dot(self.initial, squares) - 1.0)
 
     def sample(self, generator: np.random.Generator, n: int) -> Floats:
         """Independent durations (n,) of mean 1."""
@@ -346,7 +367,7 @@ class PhaseType:
         alive = np.arange(n)
         while alive.size:
             durations[alive] += self._hold[phase] * generator.standard_exponential(alive.size)
-            cumulative = self._next[phase]
+            cumulative = np.cumsum(self._steps, axis=1)[phase]
             uniform = generator.random(alive.size)[:, None] * cumulative[:, -1:]
             phase = (cumulative[:, :-1] <= uniform).sum(axis=1)
             alive, phase = alive[phase < phases], phase[phase < phases]

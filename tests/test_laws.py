@@ -151,3 +151,24 @@ def test_a_phase_of_probability_zero_is_never_drawn() -> None:
 def test_wrong_laws_are_refused_with_the_field_and_what_is_allowed(make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Hyperexponential(scv=1e7), "scv"),
+        (lambda: Hyperexponential((1 - 1e-12, 1e-12), (1.0, 1e-12)), "make an scv of"),
+        (lambda: Lognormal(1e9), "scv"),
+        (lambda: PhaseType((1.0, 0.0), ((-1.0, 1.0), (0.99999, -1.0))), "phases on average"),
+        (lambda: PhaseType((1.0, 0.0), ((-1.0, 1 + 9e-10), (1 - 3e-9, -1.0))), "phases on average"),
+    ],
+)
+def test_laws_that_cannot_be_simulated_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_rates_over_many_decades_do_no_harm() -> None:
+    assert Hyperexponential((0.5, 0.5), (1e-320, 2.0)).scv == pytest.approx(3.0)
+    law = PhaseType((1.0, 0.0), ((-1e-300, 1e-300), (0.0, -1e300)))
+    assert law.scv == pytest.approx(1.0)

@@ -32,6 +32,9 @@ from mdpcloud.simulate.protocol import COST, Floats
 
 __all__ = ["Duration", "JobSimulation", "Pool"]
 
+ENOUGH = 100  # draws of a law, in squared coefficients of variation
+SHOWN = 3  # nodes that a message names
+
 
 @dataclass(frozen=True)
 class Duration:
@@ -72,6 +75,10 @@ class Pool:
     fee: float = 1.0
     charge: float = 0.0
     holding_cost: float = 0.0
+
+
+def _durations(pool: Pool) -> tuple[tuple[str, Duration | None], ...]:
+    return ("service", pool.service), ("patience", pool.patience)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +165,23 @@ class JobSimulation:
             hint = did_you_mean(variable, self.variables) or f"; the last is {self.variables[-1]!r}"
             raise InputError(f"there is no state variable {variable!r}{hint}")
         return self.variables.index(variable)
+
+    def doubts(self, paths: Sequence[JobPath]) -> tuple[str, ...]:
+        """Nodes whose services or patience vary too much for as many as were drawn."""
+        drawn = sum((path.drawn() for path in paths), np.zeros((2, len(self.pools)), np.int64))
+        few = [
+            f"{name} of node {k} ({count:.3g} times, scv {duration.law.scv:.3g})"
+            for k, pool in enumerate(self.pools)
+            for (name, duration), count in zip(_durations(pool), drawn[:, k], strict=True)
+            if duration is not None and 0 < count < ENOUGH * (duration.law.scv or 0.0) > ENOUGH
+        ]
+        if not few:
+            return ()
+        more = f" and {len(few) - SHOWN} more" if len(few) > SHOWN else ""
+        return (
+            f"drawn too seldom for how much they vary: {', '.join(few[:SHOWN])}{more}; what is "
+            "rare and long may not have been seen, and is not in the intervals",
+        )
 
     def averages(self, totals: NDArray[np.float64], length: float) -> Floats:
         """Averages (S, C) per unit of time, from what happened at the nodes in each segment.

@@ -52,7 +52,9 @@ class Actions:
         try:
             answer = np.asarray(function(x))
         except AttributeError as error:
-            raise unknown_axis(error, x, "the rule") from error
+            raise self._named(unknown_axis(error, x, "the rule"), state) from error
+        except Exception as error:
+            raise self._named(error, state) from error
         if answer.size != 1:
             raise InputError(
                 f"the rule returns {answer.tolist()!r} in state {self.label(state)}; it must "
@@ -60,10 +62,16 @@ class Actions:
             )
         return answer.item()
 
+    def _named(self, error: Exception, state: ArrayOfInts) -> Exception:
+        """The error of a rule with its state."""
+        if isinstance(error, InputError):
+            return error
+        return InputError(f"the rule fails in state {self.label(state)}: {error!r}")
+
     def answer(self, rule: Callable[[Any], Any], state: ArrayOfInts) -> int:
         """Number of the action that a rule takes."""
         action = self.call(rule, state)
-        if isinstance(action, float) and action.is_integer():
+        if isinstance(action, bool) or (isinstance(action, float) and action.is_integer()):
             action = int(action)
         return self.number(action, f"the rule in state {self.label(state)}")
 
@@ -71,7 +79,13 @@ class Actions:
         """Probabilities (n + 1,) in a state."""
         weights = np.zeros(len(self.names))
         for number, value in parts.items():
-            weights[number] = self.call(value, state) if callable(value) else value
+            found = self.call(value, state) if callable(value) else value
+            if not isinstance(found, (int, float)):
+                raise InputError(
+                    f"the probability of {self.names[number]!r} is {found!r} in state "
+                    f"{self.label(state)}; it must be a number"
+                )
+            weights[number] = found
         return self.checked(weights, self.label(state), state)
 
     def checked(

@@ -81,6 +81,7 @@ class JobPath:
         self._pools = _empty_pools(simulation)
         self._jobs: Jobs = no_jobs(FIRST_SLOTS)
         self._draws = _no_draws(n)
+        self._filled = np.zeros((2, n), np.int64)
         self._choice = simulation.chooser.start()
         self._recorded = {name: r for r, name in enumerate(recorded)}
         self._trace = _empty_trace(n, list(recorded.values()))
@@ -153,6 +154,12 @@ class JobPath:
             self._occupied.append(self._occupation / length)
         return self._simulation.averages(totals, length)
 
+    def drawn(self) -> NDArray[np.int64]:
+        """Services and patience drawn so far, at each node: (2, n)."""
+        size = self._draws.services.shape[1]
+        unused = size - np.array([self._draws.used_services, self._draws.used_patience])
+        return np.asarray(self._filled * size - unused, np.int64)
+
     def record(self, name: str) -> Record:
         """What was recorded of the jobs at a node.
 
@@ -194,12 +201,14 @@ class JobPath:
         row = self._draws.services[k]
         row[:] = self._simulation.pools[k].service.sample(self._own[k][0], row.size)
         self._draws.used_services[k] = 0
+        self._filled[0, k] += 1
 
     def _give_patience(self, k: int) -> None:
         patience, row = self._simulation.pools[k].patience, self._draws.patience[k]
         assert patience is not None
         row[:] = patience.sample(self._own[k][1], row.size)
         self._draws.used_patience[k] = 0
+        self._filled[1, k] += 1
 
     def _give_choice(self, k: int) -> None:
         chooser = self._simulation.chooser

@@ -58,10 +58,11 @@ class Run:
         recorded: Sequence[str] = (),
     ) -> None:
         self.simulation, self.seed, self.horizon = simulation, seed, horizon
-        self.recorded = tuple(dict.fromkeys(recorded))
+        listed = (recorded,) if isinstance(recorded, str) else recorded
+        self.recorded = tuple(dict.fromkeys(listed))
         for name in self.recorded:
             if name not in simulation.variables:
-                there = did_you_mean(name, simulation.variables)
+                there = did_you_mean(str(name), simulation.variables)
                 raise InputError(
                     f"paths: there is no state variable {name!r}"
                     f"{there or f'; there are {list(simulation.variables[:20])}'}"
@@ -160,7 +161,13 @@ class Run:
         """Why the interval of the cost should not be trusted."""
         if self.absorbed:
             return ()
-        return diagnostics.doubts(self.series[:, :, 0], self.dropped)
+        return (*diagnostics.doubts(self.series[:, :, 0], self.dropped), *self.own_doubts)
+
+    @property
+    def own_doubts(self) -> tuple[str, ...]:
+        """What the simulation itself says against the intervals."""
+        own = getattr(self.simulation, "doubts", None)
+        return () if own is None else tuple(own(self.paths))
 
     # --- work -------------------------------------------------------------------------------------
 

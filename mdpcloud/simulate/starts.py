@@ -13,7 +13,7 @@ from mdpcloud.model.calls import call
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Axes, Lattice, Reachable
 
-__all__ = ["caps_of", "start_state", "states_near"]
+__all__ = ["caps_of", "coordinates", "start_state", "states_near"]
 
 UNBOUNDED = 2**62  # cap of a coordinate that has none
 LARGEST_BOX = 1 << 18  # points of a lattice in which a first state is looked for
@@ -37,16 +37,39 @@ def start_state(model: Model, start: Mapping[str, Any] | None) -> tuple[int, ...
     """
     space = model.space
     if start is not None:
-        given = Axes(start, "start")
-        if given.flat != space.axes.flat:
-            raise InputError(
-                f"start has the coordinates {list(given.values)}; the model has "
-                f"{list(space.axes.values)}"
-            )
-        return _checked(model, given.sizes)
+        return _checked(model, coordinates(start, space.axes))
     if isinstance(space, Reachable):
         return space.axes.sizes
     return _checked(model, _first_inside(space))
+
+
+def coordinates(start: Any, axes: Axes) -> tuple[int, ...]:
+    """A start as one number per flat axis.
+
+    Raises
+    ------
+    InputError
+        When it has other coordinates.
+    """
+    if not isinstance(start, Mapping):
+        raise InputError(
+            f"start is {start!r}; give the coordinates of a state, as {{axis: coordinate}}; there "
+            f"are {list(axes.values)}"
+        )
+    given = Axes(start, "start")
+    if given.flat != axes.flat:
+        raise InputError(f"start has the coordinates {_named(given)}; the model has {_named(axes)}")
+    return given.sizes
+
+
+def _named(axes: Axes) -> str:
+    """Names of coordinates; families with their number of members."""
+    return str(
+        [
+            f"{name} ({len(value)})" if isinstance(value, tuple) else name
+            for name, value in axes.values.items()
+        ]
+    )
 
 
 def _first_inside(space: Lattice) -> tuple[int, ...]:

@@ -43,12 +43,7 @@ def simulation_of(subject: Any, policy: Any, start: Start, ties: str) -> Simulat
     raise InputError(f"{subject!r} is no model and no system; it cannot be simulated")
 
 
-def _of_model(model: Model, policy: Any, start: Start) -> Simulation:
+def _of_model(model: Model, policy: Any, start: Any) -> Simulation:
     from mdpcloud.simulate.events import event_simulation
 
-    if start is not None and not isinstance(start, Mapping):
-        raise InputError(
-            f"start is {start!r}; give the coordinates of a state, as {{axis: coordinate}}; there "
-            f"are {list(model.space.axes.values)}"
-        )
     return event_simulation(model, policy, start)

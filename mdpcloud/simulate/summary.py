@@ -42,7 +42,9 @@ def summarise(run: Run) -> SimulationResult:
 
 def _remarks(run: Run, kept: Floats) -> tuple[str, ...]:
     """What speaks against the intervals, where paths go on."""
-    return () if run.absorbed else diagnostics.remarks(kept, run.simulation.names)
+    if run.absorbed:
+        return ()
+    return (*diagnostics.remarks(kept, run.simulation.names), *run.own_doubts)
 
 
 def _records(run: Run, name: str) -> tuple[Record, ...]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mdpcloud.errors import InputError
 from mdpcloud.laws import Exponential
 from mdpcloud.model.policy import Policy
+from mdpcloud.model.space import Axes
 from mdpcloud.queues.border import LARGEST_COUNT
 
 if TYPE_CHECKING:
@@ -66,11 +65,8 @@ def simulate_jobs(system: CloudRouting, rule: Any, start: Any) -> Simulation:
     """The jobs one by one, from the empty system."""
     from mdpcloud.simulate.jobs import JobSimulation
 
-    if start is not None and np.any([np.any(value) for value in dict(start).values()]):
-        raise InputError(
-            f"start is {start!r}; where services or patience are not exponential, paths begin in "
-            "the empty system, as a number of jobs does not say how long they have been there"
-        )
+    if start is not None:
+        _check_empty(start, len(system.nodes))
     return JobSimulation(
         tuple(_pool(node) for node in system.nodes),
         system.arrival_rate,
@@ -78,6 +74,17 @@ def simulate_jobs(system: CloudRouting, rule: Any, start: Any) -> Simulation:
         system.deadline == "end_service",
         rule,
     )
+
+
+def _check_empty(start: Any, nodes: int) -> None:
+    """Refuse a start that has jobs, or other coordinates than the system."""
+    from mdpcloud.simulate.starts import coordinates
+
+    if any(coordinates(start, Axes({"node": (0,) * nodes}, "start"))):
+        raise InputError(
+            f"start is {start!r}; where services or patience are not exponential, paths begin in "
+            "the empty system, as a number of jobs does not say how long they have been there"
+        )
 
 
 def _pool(node: Node) -> Pool:

@@ -146,3 +146,24 @@ def test_more_variable_services_cost_more_and_less_variable_ones_less() -> None:
         simulation = system.simulation("policy_improvement")
         costs.append(means(simulation, time=3e4)["cost"][0])
     assert costs == sorted(costs)
+
+
+def test_laws_drawn_too_seldom_for_how_much_they_vary_are_doubted() -> None:
+    node = mc.systems.Node(1, 1.0, 0.0, room=1, service=mc.laws.Hyperexponential(scv=1e6))
+    system = mc.systems.CloudRouting((node,), arrival_rate=1.0, outside_cost=1.0)
+    with pytest.warns(mc.SimulationWarning, match="drawn too seldom.*service of node 0"):
+        found = mc.simulate(system, if_free, rng=1, events=100_000)
+    assert found.gain.upper < 0.5  # the exact cost: rare long services were not seen
+    assert any("drawn too seldom" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("start", [3, "x", {"nod": (0,)}, {"node": (0, 0)}, {"node": (1,)}])
+def test_starts_that_jobs_cannot_have_are_refused(start: object) -> None:
+    node = mc.systems.Node(1, 1.0, 0.0, room=1, service=mc.laws.Deterministic())
+    system = mc.systems.CloudRouting((node,), arrival_rate=1.0, outside_cost=1.0)
+    with pytest.raises(mc.InputError, match="start "):
+        mc.simulate(system, if_free, rng=1, events=1000, start=start)
+
+
+def if_free(x: Any) -> Any:
+    return np.where(x.node[0] < 1, "node 0", "outside")
