@@ -39,6 +39,7 @@ from mdpcloud.simulate.chains_kernels import (
     travel,
 )
 from mdpcloud.simulate.protocol import COST, Absorption, Floats, Record
+from mdpcloud.simulate.segments import Shares
 
 __all__ = ["ChainSimulation", "chain_simulation"]
 
@@ -138,7 +139,7 @@ class ChainPath:
         self._times = np.zeros(MOST_CHANGES if recorded else 0)
         self._values = np.full(self._times.size, start)
         self._place[CHANGES] = 1
-        self._occupation: list[Floats] = []
+        self._shares = Shares()
 
     @property
     def events(self) -> int:
@@ -180,7 +181,7 @@ class ChainPath:
                 length,
             )
         self._done += segments
-        self._occupation.append(occupation)
+        self._shares.add(occupation)
         return averages[:, None]
 
     def _refill(self) -> None:
@@ -204,8 +205,12 @@ class ChainPath:
         return Record(
             self._times[:changes].copy(),
             self._values[:changes].copy(),
-            np.concatenate([np.empty((0, self._simulation.jumps.hold.size)), *self._occupation]),
+            self._shares.all(),
         )
+
+    def join(self, count: int) -> None:
+        """Record shares of time over ``count`` segments each."""
+        self._shares.join(count)
 
 
 def chain_simulation(model: Any, policy: Any = None, start: int | None = None) -> ChainSimulation:

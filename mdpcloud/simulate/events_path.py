@@ -19,6 +19,7 @@ from mdpcloud.simulate.events_tables import Tables
 from mdpcloud.simulate.faults import explain
 from mdpcloud.simulate.protocol import Absorption, Floats, RearrangedError, Record
 from mdpcloud.simulate.remembered import FIRST_SLOTS, Remembered
+from mdpcloud.simulate.segments import Shares
 from mdpcloud.simulate.tournament_kernels import tournament
 from mdpcloud.simulate.tracing import Touched
 
@@ -57,7 +58,7 @@ class EventPath:
         self._draw_streams = [_stream(seed, 1, e) for e, clock in enumerate(clocks) if clock.draws]
         self._use(simulation.tables(simulation.first_sizes))
         self.state = self._first_state()
-        self._stays: list[NDArray[np.float64]] = []
+        self._shares = [Shares() for _ in self.recorded]
         self._place_all()
 
     # --- the protocol -----------------------------------------------------------------------------
@@ -99,20 +100,24 @@ class EventPath:
                 stays = _wider(stays, self.state.occupation.shape[1])
             elif stop != Stop.PAUSE:
                 raise explain(self, stop)
-        self._stays.append(stays)
+        for shares, stay in zip(self._shares, np.moveaxis(stays, 1, 0), strict=True):
+            shares.add(stay)
         return np.asarray((self.tables.combination @ rows.T).T)
 
     def record(self, name: str) -> Record:
         """What was recorded of a state variable."""
         r = self._names.index(name)
         count = int(self.state.record_count[r])
-        width = max((stays.shape[2] for stays in self._stays), default=1)
-        parts = [_wider(stays, width)[:, r] for stays in self._stays]
         return Record(
             self.state.record_times[r, :count].copy(),
             self.state.record_values[r, :count].copy(),
-            np.concatenate(parts) if parts else np.zeros((0, width)),
+            self._shares[r].all(),
         )
+
+    def join(self, count: int) -> None:
+        """Record shares of time over ``count`` segments each."""
+        for shares in self._shares:
+            shares.join(count)
 
     # --- state ------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from mdpcloud.simulate.protocol import COST, Floats
 
 __all__ = ["Duration", "JobSimulation", "Pool"]
 
+SHORTEST = 1e-8  # mean duration, in times between arrivals, that a clock tells apart
 ENOUGH = 100  # draws of a law, in squared coefficients of variation
 SHOWN = 3  # nodes that a message names
 
@@ -115,6 +116,14 @@ class JobSimulation:
     rule: Any
 
     def __post_init__(self) -> None:
+        for k, pool in enumerate(self.pools):
+            for name, duration in _durations(pool):
+                if duration is not None and duration.mean * self.arrival_rate < SHORTEST:
+                    raise InputError(
+                        f"the mean {name} of node {k} is {duration.mean:.3g}, and the mean time "
+                        f"between arrivals {1.0 / self.arrival_rate:.3g}; job by job they may "
+                        f"differ by a factor of {1.0 / SHORTEST:.0e} at most"
+                    )
         _ = self.chooser  # refuse a wrong rule now
 
     @cached_property

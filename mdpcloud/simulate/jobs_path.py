@@ -47,6 +47,7 @@ from mdpcloud.simulate.jobs_state import (
     no_jobs,
 )
 from mdpcloud.simulate.protocol import Absorption, Floats, Record
+from mdpcloud.simulate.segments import Shares
 
 if TYPE_CHECKING:
     from mdpcloud.simulate.jobs import JobSimulation
@@ -90,7 +91,7 @@ class JobPath:
         self._clock = np.zeros(CLOCKS)
         self._clock[ARRIVAL] = self._wait(1)[0]
         self._occupation: NDArray[np.float64] = np.zeros((0, 0, 0))
-        self._occupied: list[NDArray[np.float64]] = []
+        self._shares = [Shares() for _ in recorded]
         self._given: dict[int, Callable[[int], None]] = {
             ARRIVALS: self._give_arrivals,
             UNIFORMS: self._give_uniforms,
@@ -150,8 +151,8 @@ class JobPath:
                 break
             self._given[wanted](int(self._counts[NODE]))
         self._clock[BEFORE] += segments * length
-        if recorded:
-            self._occupied.append(self._occupation / length)
+        for r, shares in enumerate(self._shares):
+            shares.add(self._occupation[:, r] / length)
         return self._simulation.averages(totals, length)
 
     def drawn(self) -> NDArray[np.int64]:
@@ -173,16 +174,18 @@ class JobPath:
             raise InputError(f"{name!r} was not recorded; name it when the path is made")
         r = self._recorded[name]
         changes = int(self._trace.changes[r])
-        shares = [one[:, r] for one in self._occupied]
-        width = max((one.shape[1] for one in shares), default=0)
-        padded = [np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one in shares]
-        occupation = np.concatenate([np.zeros((0, width)), *padded])
+        occupation = self._shares[r].all()
         reached = 1 + int(np.flatnonzero(occupation.any(axis=0)).max(initial=0))
         return Record(
             self._trace.times[r, :changes].copy(),
             self._trace.values[r, :changes].copy(),
             occupation[:, :reached],
         )
+
+    def join(self, count: int) -> None:
+        """Record shares of time over ``count`` segments each."""
+        for shares in self._shares:
+            shares.join(count)
 
     # --- what the kernel asks for -----------------------------------------------------------------
 

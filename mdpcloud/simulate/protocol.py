@@ -88,6 +88,13 @@ class Path(Protocol):
         """What was recorded of a state variable since the start."""
         ...
 
+    def join(self, count: int) -> None:
+        """Record shares of time over ``count`` segments each, also those of before.
+
+        The segments so far, and those of each later `advance`, are a multiple of that.
+        """
+        ...
+
 
 class Simulation(Protocol):
     """A system under a policy, ready to run."""

@@ -17,15 +17,15 @@ from mdpcloud.simulate.estimates import estimate
 from mdpcloud.simulate.horizon import Horizon, events_per_time, spawned
 from mdpcloud.simulate.protocol import Floats, Path, RearrangedError, Simulation
 from mdpcloud.simulate.result import Estimate
+from mdpcloud.simulate.segments import Cuts, cut, joined
 
-__all__ = ["Run", "joined"]
+__all__ = ["Run"]
 
 Progress: TypeAlias = Callable[[int, float, float], None]
 
 MOST_SEGMENTS = 1000
 LEAST_SEGMENTS = 100
 MOST_NUMBERS = 5_000_000  # kept of all series
-FIRST_EVENTS = 400_000  # in all replications, before the half width is looked at
 ROUND = 0.5  # seconds: about the time between two looks at limits and interrupts
 
 
@@ -73,9 +73,9 @@ class Run:
         self.most_time = self._most_time()
         self.paths = self._new_paths()
         numbers = horizon.replications * len(simulation.names)
-        self.segments = int(np.clip(MOST_NUMBERS // numbers, LEAST_SEGMENTS, MOST_SEGMENTS))
+        wanted = int(np.clip(MOST_NUMBERS // numbers, LEAST_SEGMENTS, MOST_SEGMENTS))
         self.series: Floats = np.zeros((horizon.replications, 0, len(simulation.names)))
-        self._shortest = self._cut(self.most_time)
+        self._cuts = self._cut(wanted)
         self.parts = 1
         self._round = 1
         self._workers: Any = None
@@ -112,19 +112,10 @@ class Run:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
-    def _cut(self, time: float) -> float:
-        """Length of a segment for a run of that time: whole steps where time is discrete."""
-        length = time / self.segments
-        if not getattr(self.simulation, "discrete", False):
-            return length
-        steps = max(1, round(length))
-        self.segments = max(1, round(time / steps))
-        return float(steps)
-
     @property
     def segment(self) -> float:
         """Length of a segment (time)."""
-        return self._shortest * self.parts
+        return self._cuts.length * self.parts
 
     @property
     def done(self) -> float:
@@ -183,7 +174,7 @@ class Run:
         try:
             with Parallel(n_jobs=jobs, prefer="threads") as self._workers:
                 if self.horizon.half_width is None:
-                    self._until(self.segments, progress)
+                    self._until(self._cuts.count, progress)
                 else:
                     self._until_narrow(self.horizon.half_width, progress)
                 self._let_absorbed_settle()
@@ -196,50 +187,60 @@ class Run:
 
     def _until_narrow(self, target: float, progress: Progress | None) -> None:
         """Prolong the run until the interval is narrow enough."""
-        most = self.most_time
-        first = min(most, FIRST_EVENTS / (self._rate * len(self.paths)))
-        self._shortest = self._cut(first)
-        self._until(self.segments, progress)
+        self._until(self._cuts.wanted, progress)
         while self.status == "done" and self.absorbed < len(self.paths):
             longer = stopping.longer(self.gain, target, bool(self.doubts))
             if longer == 1.0:
                 return
-            left = int((most - self.done) / self.segment + 1e-9)
-            if left < 1:
+            if self._pieces >= self._cuts.count:
                 self.status = "half_width"
                 return
-            more = int(np.ceil((longer - 1.0) * self.series.shape[1]))
-            self._until(self.series.shape[1] + min(left, more), progress)
-            self._join_segments()
+            self._until(int(np.ceil(longer * self._pieces)), progress)
 
     @cached_property
     def _rate(self) -> float:
         """Events per unit of time in one replication, from a pilot run."""
         return events_per_time(self.simulation, self.seed, self.horizon.most_events)
 
-    def _join_segments(self) -> None:
-        """Join pairs of segments while there are more than twice as many as wanted."""
-        while self.series.shape[1] >= 2 * self.segments and self.series.shape[1] % 2 == 0:
-            self.series = joined(self.series, 2)
-            self.parts *= 2
+    def _cut(self, wanted: int) -> Cuts:
+        rate = vars(self).get("_rate", 1.0 / self.simulation.time_scale)
+        events = self.most_time * rate * self.horizon.replications
+        discrete = bool(getattr(self.simulation, "discrete", False))
+        return cut(self.most_time, wanted, events, discrete)
 
-    def _until(self, count: int, progress: Progress | None) -> None:
-        """Advance until there are that many segments, a limit is met, or all are absorbed."""
-        while self.series.shape[1] < count:
-            if self.absorbed == len(self.paths):
-                return
+    @property
+    def _pieces(self) -> int:
+        """Shortest segments so far."""
+        return int(self.series.shape[1]) * self.parts
+
+    def _until(self, pieces: int, progress: Progress | None) -> None:
+        """Advance until there are that many pieces, a limit is met, or all are absorbed."""
+        pieces = min(pieces, self._cuts.count)
+        while (missing := pieces - self._pieces) > 0 and self.absorbed < len(self.paths):
             limit = self.horizon.time_limit
             if limit is not None and self.elapsed > limit and self.series.shape[1] > 1:
                 self.status = "time_limit"
                 return
-            self._advance(min(self._round, count - self.series.shape[1]))
+            room = 2 * self._cuts.wanted - self.series.shape[1]
+            left = max(1, (self._cuts.count - self._pieces) // self.parts)
+            self._advance(min(self._round, -(-missing // self.parts), room, left))
+            self._join_segments()
             if progress is not None:
                 gain = self.gain
                 progress(self.events, gain.lower, gain.upper)
 
+    def _join_segments(self) -> None:
+        """Join pairs of segments when there are twice as many as wanted."""
+        if self.series.shape[1] == 2 * self._cuts.wanted:
+            for path in self.paths:
+                path.join(2)
+            self.series = joined(self.series, 2)
+            self.parts *= 2
+
     def _segments(self, count: int) -> Floats:
         """The next segments of every replication."""
-        work = (delayed(path.advance)(count * self.parts, self._shortest) for path in self.paths)
+        pieces, length = count * self.parts, self._cuts.length
+        work = (delayed(path.advance)(pieces, length) for path in self.paths)
         return joined(np.stack(self._workers(work)), self.parts)
 
     def _let_absorbed_settle(self) -> None:
@@ -254,15 +255,11 @@ class Run:
             rows = self._segments(segments)
         except RearrangedError:
             self.paths = self._new_paths()
+            for path in self.paths:
+                path.join(self.parts)
             segments += self.series.shape[1]
             self.series = self.series[:, :0]
             return self._advance(segments)
         self.series = np.concatenate([self.series, rows], axis=1)
         took = max(time.perf_counter() - began, 1e-9)
         self._round = int(np.clip(segments * ROUND / took, 1, 2 * segments))
-
-
-def joined(segments: Floats, count: int) -> Floats:
-    """Averages over ``count`` segments each, which are the last axis but one."""
-    *outer, length, width = segments.shape
-    return np.asarray(segments.reshape(*outer, length // count, count, width).mean(axis=-2))

@@ -11,7 +11,7 @@ from mdpcloud.simulate import diagnostics
 from mdpcloud.simulate.estimates import estimate, estimates
 from mdpcloud.simulate.protocol import COST, Floats, Record
 from mdpcloud.simulate.result import Estimate, SimulationResult
-from mdpcloud.simulate.run import Run, joined
+from mdpcloud.simulate.run import Run
 
 __all__ = ["summarise"]
 
@@ -48,17 +48,10 @@ def _remarks(run: Run, kept: Floats) -> tuple[str, ...]:
 
 
 def _records(run: Run, name: str) -> tuple[Record, ...]:
-    """What was recorded of a variable; shares of time by segments of the run."""
+    """What was recorded of a variable; an interrupted path may be ahead of the run."""
+    known = run.series.shape[1]
     found = [path.record(name) for path in run.paths]
-    return tuple(
-        replace(record, occupation=joined(record.occupation[: _whole(run)], run.parts))
-        for record in found
-    )
-
-
-def _whole(run: Run) -> int:
-    """Segments of the paths that the run knows; an interrupted path may be ahead of it."""
-    return int(run.series.shape[1] * run.parts)
+    return tuple(replace(record, occupation=record.occupation[:known]) for record in found)
 
 
 def _endings(run: Run) -> list[str]:

@@ -167,3 +167,10 @@ def test_starts_that_jobs_cannot_have_are_refused(start: object) -> None:
 
 def if_free(x: Any) -> Any:
     return np.where(x.node[0] < 1, "node 0", "outside")
+
+
+def test_services_too_short_for_the_clock_are_refused() -> None:
+    node = mc.systems.Node(1, 1e9, 0.0, room=1, service=mc.laws.Deterministic())
+    system = mc.systems.CloudRouting((node,), arrival_rate=1.0, outside_cost=1.0)
+    with pytest.raises(mc.InputError, match="mean service of node 0 is 1e-09"):
+        mc.simulate(system, if_free, rng=1, events=1000)
