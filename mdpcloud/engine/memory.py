@@ -10,7 +10,7 @@ from mdpcloud.model.space import Lattice
 
 __all__ = ["available_memory", "check_memory"]
 
-LARGEST = 10**15  # points of a box that is worth a message with its memory
+LARGEST = 10**100  # points of a box that is worth a message with its memory
 BYTES_PER_POINT = 48  # two value arrays, a choice, temporaries of the checks
 
 

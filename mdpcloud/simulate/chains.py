@@ -92,6 +92,11 @@ class ChainSimulation:
         return (COST,)
 
     @property
+    def constants(self) -> frozenset[str]:
+        """The cost, where it is the same in all states."""
+        return frozenset([COST] if np.ptp(self.jumps.cost) == 0 else [])
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The number of the state."""
         return (VARIABLE,)

@@ -6,7 +6,7 @@ Two checks, on the segments that are kept:
    together 200 (the rule of 50 is that of Sokal 1997 and of Foreman-Mackey et al. 2013, section 3).
    An M/M/1 queue at load 0.95 that starts empty fails this in all runs that are shorter than some
    20 such times, whatever their intervals.
-2. At least 10 segments have to differ from the median segment. Where they all lie at 0, whatever
+2. At least 10 segments have to differ from the median segment. Where all are the same, whatever
    happens less often than about 3 times in the run may have been missed ("rule of three", Hanley
    and Lippman-Hand 1983).
 """
@@ -71,7 +71,7 @@ def remarks(kept: Floats, names: Sequence[str]) -> tuple[str, ...]:
     --------
     >>> import numpy as np
     >>> remarks(np.zeros((8, 500, 1)), ["lost"])
-    ('never other than 0 in this run: lost; ...
+    ('the same all the time in this run: lost (0); ...
     """
     return (*_too_short(kept, names), *_seldom(kept, names))
 
@@ -98,13 +98,17 @@ def _seldom(kept: Floats, names: Sequence[str]) -> list[str]:
     segments = kept.reshape(-1, kept.shape[2])
     different = np.abs(segments - np.median(segments, axis=0)) > rounding(kept)
     seen = different.sum(axis=0).tolist()
-    zeros = np.all(segments == 0, axis=0).tolist()
-    never = [n for n, zero in zip(names, zeros, strict=True) if zero]
+    same = (np.ptp(segments, axis=0) <= rounding(kept)).tolist()
+    never = [
+        f"{name} ({value:.6g})"
+        for name, value, constant in zip(names, segments[0].tolist(), same, strict=True)
+        if constant
+    ]
     few = [n for n, k in zip(names, seen, strict=True) if 0 < k < LEAST_SEEN]
     found = []
     if never:
         found.append(
-            f"never other than 0 in this run: {_listed(never)}; what happens less than about 3 "
+            f"the same all the time in this run: {_listed(never)}; what happens less than about 3 "
             "times in a run of this length may have been missed, and is not in the interval"
         )
     if few:

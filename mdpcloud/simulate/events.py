@@ -55,6 +55,15 @@ class EventSimulation:
         self.time_scale = self._time_scale()
 
     @property
+    def constants(self) -> frozenset[str]:
+        """Averages that are the same in all states, and under all actions."""
+        return frozenset(
+            name
+            for name, parts in zip(self.names, self.plan.averages, strict=True)
+            if all(self.plan.is_constant(part) for part in parts)
+        )
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """Names of the coordinates, ``"node[0]"`` for members of a family."""
         return tuple(name if k is None else f"{name}[{k}]" for name, k in self.axes.flat)

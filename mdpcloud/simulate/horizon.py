@@ -127,4 +127,8 @@ def _pilot(simulation: Simulation, seed: np.random.SeedSequence, most_events: in
         if path.events >= enough:
             return (path.events - before) / length
         length = time
+        if path.absorbed is not None:
+            raise InputError(
+                f"nothing ever happens: nothing leaves the start state {path.absorbed.state}"
+            )
     raise InputError("too few events happened in a pilot run; give a time")

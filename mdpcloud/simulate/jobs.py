@@ -32,7 +32,7 @@ from mdpcloud.simulate.protocol import COST, Floats
 
 __all__ = ["Duration", "JobSimulation", "Pool"]
 
-SHORTEST = 1e-8  # mean duration, in times between arrivals, that a clock tells apart
+SHORTEST = 1e-10  # mean duration, in times between arrivals, that a clock tells apart
 ENOUGH = 100  # draws of a law, in squared coefficients of variation
 SHOWN = 3  # nodes that a message names
 

@@ -83,6 +83,13 @@ class Planner:
         measures = [self._measure(name, measure) for name, measure in model.measures.items()]
         self.averages: list[list[Part]] = [cost, *measures]
 
+    def is_constant(self, part: Part) -> bool:
+        """Whether a part of an average is the same all the time."""
+        if isinstance(part, Column):
+            return not part.axes
+        actions = [action for clock in self.clocks for action in clock.actions]
+        return part is None and all(action.cost is None for action in actions)
+
     # --- columns ----------------------------------------------------------------------------------
 
     def _field(self, value: Any, owner: str, *, summed: bool = False) -> Column:

@@ -15,7 +15,7 @@ from mdpcloud.plugins import did_you_mean
 from mdpcloud.simulate import diagnostics, stopping, warm_up
 from mdpcloud.simulate.estimates import estimate
 from mdpcloud.simulate.horizon import Horizon, events_per_time, spawned
-from mdpcloud.simulate.protocol import Floats, Path, RearrangedError, Simulation
+from mdpcloud.simulate.protocol import COST, Floats, Path, RearrangedError, Simulation
 from mdpcloud.simulate.result import Estimate
 from mdpcloud.simulate.segments import Cuts, cut, joined
 
@@ -26,6 +26,7 @@ Progress: TypeAlias = Callable[[int, float, float], None]
 MOST_SEGMENTS = 1000
 LEAST_SEGMENTS = 100
 MOST_NUMBERS = 5_000_000  # kept of all series
+LARGEST = 1e290  # averages whose sums may overflow
 ROUND = 0.5  # seconds: about the time between two looks at limits and interrupts
 
 
@@ -152,7 +153,14 @@ class Run:
         """Why the interval of the cost should not be trusted."""
         if self.absorbed:
             return ()
+        if COST in self.constants:
+            return self.own_doubts
         return (*diagnostics.doubts(self.series[:, :, 0], self.dropped), *self.own_doubts)
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """Averages that the simulation knows to be constant."""
+        return frozenset(getattr(self.simulation, "constants", ()))
 
     @property
     def own_doubts(self) -> tuple[str, ...]:
@@ -241,7 +249,10 @@ class Run:
         """The next segments of every replication."""
         pieces, length = count * self.parts, self._cuts.length
         work = (delayed(path.advance)(pieces, length) for path in self.paths)
-        return joined(np.stack(self._workers(work)), self.parts)
+        rows = np.stack(self._workers(work))
+        if not np.abs(rows).max(initial=0.0) < LARGEST:
+            raise InputError(f"averages of {LARGEST:g} and more cannot be estimated")
+        return joined(rows, self.parts)
 
     def _let_absorbed_settle(self) -> None:
         """Have at least one segment after all replications are absorbed."""

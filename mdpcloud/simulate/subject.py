@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from mdpcloud.errors import InputError
@@ -32,9 +33,9 @@ def simulation_of(subject: Any, policy: Any, start: Start, ties: str) -> Simulat
     if isinstance(subject, (TabularModel, MarkovChain)):
         from mdpcloud.simulate.chains import chain_simulation
 
-        if start is not None and not isinstance(start, int):
+        if start is not None and not isinstance(start, Integral):
             raise InputError(f"start is {start!r}; states of a tabular model are numbers")
-        return chain_simulation(subject, policy, start)
+        return chain_simulation(subject, policy, None if start is None else int(start))
     if callable(getattr(subject, "simulation", None)):
         found: Simulation = subject.simulation(policy, ties=ties, start=start)
         return found

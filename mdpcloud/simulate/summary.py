@@ -44,7 +44,10 @@ def _remarks(run: Run, kept: Floats) -> tuple[str, ...]:
     """What speaks against the intervals, where paths go on."""
     if run.absorbed:
         return ()
-    return (*diagnostics.remarks(kept, run.simulation.names), *run.own_doubts)
+    names = run.simulation.names
+    open_ = [c for c, name in enumerate(names) if name not in run.constants]
+    found = diagnostics.remarks(kept[:, :, open_], [names[c] for c in open_]) if open_ else ()
+    return (*found, *run.own_doubts)
 
 
 def _records(run: Run, name: str) -> tuple[Record, ...]:

@@ -68,6 +68,7 @@ def worst(result: Any, evaluation: Any) -> float:
     return max(found)
 
 
+@pytest.mark.filterwarnings("ignore:the same all the time")
 @pytest.mark.parametrize(("name", "rule"), RUNS)
 def test_simulated_gain_and_measures_are_those_of_evaluate(name, rule):
     result = simulated(name, rule)

@@ -177,6 +177,7 @@ def test_a_space_without_end_is_simulated_by_tables_that_grow() -> None:
     assert found.gain.standard_error < 0.5
 
 
+@pytest.mark.filterwarnings("ignore:the same all the time")
 def test_functions_of_a_hundred_coordinates_are_remembered() -> None:
     """A closed ring of 100 places: joint functions of all coordinates, no space to enumerate."""
     n, jobs = 100, 30

@@ -415,3 +415,38 @@ def test_a_single_move_may_have_a_weight_that_is_a_function() -> None:
     found = mc.simulate(model, threshold(3), rng=1, events=100_000)
     plain = mc.simulate(mm1(0.5), threshold(3), rng=1, events=100_000)
     np.testing.assert_array_equal(found.series[:, :, 0], plain.series[:, :, 0])
+
+
+# --- averages that do not vary --------------------------------------------------------------------
+
+
+def test_a_cost_that_was_constant_by_chance_is_doubted() -> None:
+    seldom = [[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]]
+    model = mc.tabular([seldom], costs=[[1.0], [2.0]])
+    with pytest.warns(mc.SimulationWarning, match=r"the same all the time in this run: cost \(1\)"):
+        mc.simulate(model, rng=2, events=1_000)
+
+
+@pytest.mark.filterwarnings("error")
+def test_averages_that_must_be_constant_are_not_doubted() -> None:
+    model = mm1(0.5)
+    free = mc.Model(model.space, model.events, measures={"one": 1.0, "jobs": lambda x: x.jobs})
+    found = mc.simulate(free, threshold(5), rng=1, events=200_000)
+    assert found.notes == ()
+    assert found.gain.value == found.gain.half_width == 0
+    assert found.measures["one"].value == pytest.approx(1.0)
+    paid = mc.Model(model.space, model.events, cost_rate=[2.0, 1.0])
+    assert mc.simulate(paid, threshold(5), rng=1, events=200_000).notes == ()
+
+
+def test_a_start_that_nothing_leaves_is_told() -> None:
+    model = mc.tabular([[[1.0, 0.0], [0.5, 0.5]]], costs=[1.0, 2.0])
+    with pytest.raises(mc.InputError, match="nothing leaves the start state 0"):
+        mc.simulate(model, rng=1)
+    assert mc.simulate(model, rng=1, start=np.int64(1)).status == "absorbed"
+
+
+def test_costs_too_large_for_estimates_are_told() -> None:
+    model = mc.tabular([[[0.5, 0.5], [0.5, 0.5]]], costs=[1e308, -1e308])
+    with pytest.raises(mc.InputError, match="cannot be estimated"):
+        mc.simulate(model, rng=1, time=100.0)

@@ -82,7 +82,7 @@ def test_a_node_that_never_refuses_is_named_in_the_notes() -> None:
     (note,) = CloudRouting((GOOD,), 1.0, 1.2).notes
     assert "nodes[0]" in note
     assert "its room is unlimited" in note
-    assert "bracketed" in note
+    assert "no finite box is exact" in note
     assert CloudRouting((GOOD,), 1.0, 0.3).notes == ()
 
 
