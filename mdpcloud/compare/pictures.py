@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Context
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,10 +131,15 @@ def _difference(row: Row) -> str:
     """What a policy costs above the best one, or the cost of the best."""
     found = row.difference
     if found is None or found.kind == "best":
-        half = 0.5 * (row.upper - row.lower)
-        return f"{row.cost:.4g} ± {half:.2g}" if row.simulation is not None else f"{row.cost:.5g}"
-    half = 0.5 * (found.upper - found.lower)
-    return f"{found.value:+.3g} ± {half:.2g}"
+        half = _half_width(row.lower, row.upper)
+        return f"{row.cost:.4g} ± {half}" if row.simulation is not None else f"{row.cost:.5g}"
+    return f"{found.value:+.3g} ± {_half_width(found.lower, found.upper)}"
+
+
+def _half_width(lower: float, upper: float) -> str:
+    """Half the width of an interval in two digits, rounded up."""
+    half = 0.5 * (upper - lower) * (1 - 1e-9)  # so that 0.1 is not printed as 0.11
+    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(half):g}"
 
 
 # --- index curves ---------------------------------------------------------------------------------

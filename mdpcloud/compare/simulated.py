@@ -169,7 +169,8 @@ def how(found: Simulated) -> str:
     if not runs:
         return "nothing was simulated: there is no policy, or all costs are known in closed form"
     events = sum(run.events for run in runs)
-    coupled = ", with common random numbers" if len(runs) > 1 else ""
+    pairs = len(runs) > 1 and all(run.is_coupled_with(runs[0]) for run in runs)
+    coupled = ", with common random numbers" if pairs else ""
     return (
         f"{events} events in {runs[0].replications} replications of each policy{coupled}; every "
         "interval holds with 95 % confidence, each for itself"

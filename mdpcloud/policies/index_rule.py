@@ -5,49 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.errors import InputError
-from mdpcloud.plugins import did_you_mean
+from mdpcloud.simulate.separable import TIES, Ties, tie_order
 
 __all__ = ["TIES", "IndexRule", "Ties", "tie_order"]
 
-Ties = Literal["first", "last", "fastest", "slowest"]
-TIES: tuple[Ties, ...] = ("first", "last", "fastest", "slowest")
-
 Table: TypeAlias = Callable[[int], NDArray[np.float64]]
 """From ``last`` to the prices (last+1,) of one more job in states 0..last, inf where refused."""
-
-
-def tie_order(ties: str, speeds: Sequence[float]) -> NDArray[np.int64]:
-    """Nodes in the order in which they win ties.
-
-    Parameters
-    ----------
-    ties : {"first", "last", "fastest", "slowest"}
-        By label, or by service rate; equally fast nodes by label, first first.
-    speeds : sequence of float
-        Service rate of one server of each node.
-
-    Examples
-    --------
-    >>> tie_order("fastest", [1.0, 3.0, 3.0])
-    array([1, 2, 0])
-    """
-    if ties not in TIES:
-        raise InputError(
-            f"ties is {ties!r}; it must be one of {', '.join(TIES)}{did_you_mean(ties, TIES)}"
-        )
-    labels = np.arange(len(speeds))
-    if ties == "first":
-        return labels
-    if ties == "last":
-        return labels[::-1]
-    rates = np.asarray(speeds, dtype=np.float64)
-    return np.argsort(-rates if ties == "fastest" else rates, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,47 @@ made in O(log n) by `mdpcloud.simulate.tournament_kernels`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SeparableRule"]
+from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean
+
+__all__ = ["TIES", "SeparableRule", "Ties", "tie_order"]
+
+Ties = Literal["first", "last", "fastest", "slowest"]
+TIES: tuple[Ties, ...] = ("first", "last", "fastest", "slowest")
+"""Which of several components of equal price is taken: by label, or by its rate."""
+
+
+def tie_order(ties: str, speeds: Sequence[float]) -> NDArray[np.int64]:
+    """Nodes in the order in which they win ties.
+
+    Parameters
+    ----------
+    ties : {"first", "last", "fastest", "slowest"}
+        By label, or by service rate; equally fast nodes by label, first first.
+    speeds : sequence of float
+        Service rate of one server of each node.
+
+    Examples
+    --------
+    >>> tie_order("fastest", [1.0, 3.0, 3.0])
+    array([1, 2, 0])
+    """
+    if ties not in TIES:
+        raise InputError(
+            f"ties is {ties!r}; it must be one of {', '.join(TIES)}{did_you_mean(ties, TIES)}"
+        )
+    labels = np.arange(len(speeds))
+    if ties == "first":
+        return labels
+    if ties == "last":
+        return labels[::-1]
+    rates = np.asarray(speeds, dtype=np.float64)
+    return np.argsort(-rates if ties == "fastest" else rates, kind="stable")
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from mdpcloud.model.chain import MarkovChain
 from mdpcloud.model.model import Model
 from mdpcloud.model.tabular import TabularModel
 from mdpcloud.simulate.protocol import Simulation
+from mdpcloud.simulate.separable import tie_order
 
 __all__ = ["simulation_of"]
 
@@ -28,6 +29,7 @@ def simulation_of(subject: Any, policy: Any, start: Start, ties: str) -> Simulat
     InputError
         When the subject is none of these, or the policy or start does not fit it.
     """
+    tie_order(ties, ())
     if isinstance(subject, Model):
         return _of_model(subject, policy, start)
     if isinstance(subject, (TabularModel, MarkovChain)):

@@ -66,6 +66,7 @@ def fall(start: int) -> mc.Model:
         ({"paths": ("job",)}, "there is no state variable 'job'; did you mean 'jobs'?"),
         ({"start": {"job": 3}}, "start has the coordinates ['job']; the model has ['jobs']"),
         ({"start": {"jobs": 2 * 10**6}}, "the start (jobs=2000000) is no state of the space"),
+        ({"ties": "firts"}, "ties is 'firts'"),
         ({"start": 3}, "start is 3; give the coordinates of a state"),
     ],
 )
