@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mdpcloud.engine.entry_kernels import at, put
 from mdpcloud.engine.jit import kernel
 
 __all__ = ["change_price", "tournament", "winner"]
@@ -34,25 +35,25 @@ def tournament(prices):
 def change_price(tree, leaf, price):
     """Give a leaf another price."""
     i = tree.size // 2 + leaf
-    tree[i] = price
+    put(tree, i, price)
     while i > 1:
-        least = min(tree[i], tree[i ^ 1])
+        least = min(at(tree, i), at(tree, i ^ 1))
         i >>= 1
-        if tree[i] == least:
+        if at(tree, i) == least:
             return
-        tree[i] = least
+        put(tree, i, least)
 
 
 @kernel(_nrt=False)
 def winner(tree, margin):
     """First leaf whose price is within the margin of the least; -1 where all are infinite."""
-    most = tree[1] + margin
+    most = at(tree, 1) + margin
     if most == np.inf:
         return -1
     leaves = tree.size // 2
     i = 1
     while i < leaves:
         i *= 2
-        if tree[i] > most:
+        if at(tree, i) > most:
             i += 1
     return i - leaves
