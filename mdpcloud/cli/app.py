@@ -49,12 +49,12 @@ def main() -> None:
 def _whole(text: str) -> int:
     """A whole number, however it is written, such as 4000000 or 4e6."""
     try:
-        return int(text)
-    except ValueError:
         value = float(text)
-    if not value.is_integer():
-        raise ValueError(text)
-    return int(value)
+        if value.is_integer():
+            return int(value)
+    except (ValueError, OverflowError):
+        pass
+    raise typer.BadParameter(f"{text} is no whole number")
 
 
 def _version(asked: bool) -> None:

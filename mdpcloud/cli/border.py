@@ -51,6 +51,9 @@ def exit_codes() -> Iterator[None]:
         say("interrupted before there was a result")
         raise typer.Exit(INTERRUPTED) from error
     except Exception as error:
+        if _was_interrupted(error):
+            say("interrupted before there was a result")
+            raise typer.Exit(INTERRUPTED) from error
         mistake = mistake_in_plugin(error)
         if mistake is None:
             raise
@@ -69,3 +72,13 @@ def _so_far(partial: object) -> Iterator[str]:
     iterations, elapsed = getattr(partial, "iterations", None), getattr(partial, "elapsed", None)
     if iterations is not None and elapsed is not None:
         yield f"  after {iterations} iterations and {elapsed:.1f} s"
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt was taken for something else, as numba does while it compiles."""
+    if error is None:
+        return False
+    lost = isinstance(error, RuntimeError) and "no compiled object" in str(error)
+    if lost or isinstance(error, KeyboardInterrupt):
+        return True
+    return _was_interrupted(error.__cause__ or error.__context__)

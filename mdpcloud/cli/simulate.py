@@ -47,6 +47,8 @@ def simulate(
     scenario: Scenario, names: Sequence[str] | None, json_file: Path | None, folder: Path | None
 ) -> None:
     """Simulate policies of the scenario, print and write them; partial results as well."""
+    with mistakes_of(scenario):
+        scenario.solve.for_compare()  # simulations know the average cost only
     policies = _policies(scenario, names)
     check_place("--json", json_file)
     if folder is not None:

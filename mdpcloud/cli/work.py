@@ -140,18 +140,26 @@ def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | 
         from mdpcloud.compare import evaluate_policies
         from mdpcloud.compare.row import GOOD
 
+        failure: mc.SolveError | None = None
         with progress_bar(scenario.solve.tolerance, what=STEPS) as progress:
-            rows = evaluate_policies(
-                scenario.system,
-                policies,
-                ties=scenario.compare.ties,
-                progress=progress,
-                simulate=scenario.simulate,
-                **settings,
-            )
+            try:
+                rows = evaluate_policies(
+                    scenario.system,
+                    policies,
+                    ties=scenario.compare.ties,
+                    progress=progress,
+                    simulate=scenario.simulate,
+                    **settings,
+                )
+            except mc.SolveError as error:
+                if not isinstance(error.partial, list):
+                    raise
+                rows, failure = error.partial, error
     record = {**_heading(scenario), "policies": [_row(row) for row in rows]}
     tables.print_evaluations(record)
     write(record, json_file)
+    if failure is not None:
+        raise failure
     unfinished = [row.name for row in rows if row.status not in GOOD]
     if unfinished:
         raise mc.SolveError(f"the cost of {', '.join(unfinished)} did not converge")

@@ -209,7 +209,15 @@ def evaluate_policies(
     progress: Callable[[int, float, float], None] | None = None,
     simulate: Mapping[str, Any] | SimulateSettings | None = None,
 ) -> list[Row]:
-    """The rows of `compare` alone, without the optimum; parameters as there."""
+    """The rows of `compare` alone, without the optimum; parameters as there.
+
+    Raises
+    ------
+    InputError
+        As `compare`.
+    SolveError
+        When policies were simulated, and one did not do what was asked; it carries the rows so far.
+    """
     settings = _settings(ties, tolerance, threads, caps, None, time_limit, progress)
     chosen = choose_policies(_checked(system), policies)
     plan = Plan.of(simulate, ties, progress, time_limit)
@@ -217,9 +225,11 @@ def evaluate_policies(
     reason = why_not_solved(system, settings)
     if reason is not None:
         found = simulate_rows(system, chosen, plan, asked=asked, closed_forms=True)
-        return [
+        noted = [
             replace(row, notes=(*row.notes, *_reasons(row, found, reason))) for row in found.rows
         ]
+        check_simulated(found, plan.settings, noted)
+        return noted
     rows, _ = _rows(system, chosen, ties, settings, False, asked=asked)
     return list(rows)
 

@@ -76,6 +76,8 @@ def simulate_rows(
             if asked:
                 raise
             left_out.append(f"left out: {error}")
+            if left == 1 and not rows:
+                raise
         except KeyboardInterrupt:
             if not rows:
                 raise
@@ -216,6 +218,8 @@ def check_simulated(found: Simulated, settings: SimulateSettings, comparison: An
 def _failure(row: Row, settings: SimulateSettings) -> str:
     assert row.simulation is not None
     half, events = row.simulation.gain.half_width, row.simulation.events
+    if row.status == "half_width" and half <= (settings.half_width or 0.0):
+        return f"{row.name} is known to ± {half:.3g}, but the run is too short to trust it"
     if row.status == "half_width":
         return (
             f"{row.name} is known to ± {half:.3g} after {events} events, and half_width is "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -54,7 +55,7 @@ class EventSimulation:
         self.rearrange()
         self.time_scale = self._time_scale()
 
-    @property
+    @cached_property
     def constants(self) -> frozenset[str]:
         """Averages that are the same in all states, and under all actions."""
         return frozenset(

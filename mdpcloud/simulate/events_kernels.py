@@ -30,7 +30,8 @@ FIXED, COLUMN, CHEAPEST, RANDOM = range(4)
 DONE, PAUSE, REFILL, MISSING, BEYOND, OUTSIDE, BARRED, UNDECIDED, INVALID = range(9)
 NO_LAW, NOT_FINITE, NO_PRICE, NO_COST = range(9, 13)
 CHANGED, FIRED, SEGMENT, EVENTS, AXIS, CLOCK, ACTION, GROUP = range(8)
-NOW, STILL, BASE = range(3)
+NOW, STILL, BASE, ORIGIN = range(4)
+SHORT = 2.0**-20  # of the time since the origin: a stay that would lose digits
 NEVER_SET = -1.0  # the rate of a clock whose next time is not known
 
 
@@ -62,14 +63,16 @@ def run(p, s, rows, stays, length, most):
         code = _settle(p, s)
         if code != DONE:
             return code
-        while at(mark, SEGMENT) < rows.shape[0] and not at(clocks, 1) < length:
+        while at(mark, SEGMENT) < rows.shape[0] and not at(clocks, 1) < length - at(now, ORIGIN):
             if at(clocks, 1) == np.inf and at(now, STILL) == np.inf:
-                put(now, STILL, at(now, BASE) + at(now, NOW))
+                put(now, STILL, at(now, BASE) + at(now, ORIGIN) + at(now, NOW))
             _close(p, s, rows, stays, length)
         if at(mark, SEGMENT) == rows.shape[0]:
             return DONE
         if at(mark, EVENTS) >= last:
             return PAUSE
+        if at(clocks, 1) - at(now, NOW) < SHORT * at(now, NOW):
+            _rebase(p, s)
         e = winner(clocks, 0.0)
         draw = at(p.clock_draw, e)
         if at(s.used, e) == s.exponentials.shape[1]:
@@ -272,7 +275,7 @@ def _note(s, r, before, after, now):
     put(s.record_since, r, now)
     n = at(s.record_count, r)
     if n < s.record_times.shape[1]:
-        s.record_times[r, n] = at(s.now, BASE) + now
+        s.record_times[r, n] = at(s.now, BASE) + at(s.now, ORIGIN) + now
         s.record_values[r, n] = after
         put(s.record_count, r, at(s.record_count, r) + 1)
 
@@ -281,8 +284,9 @@ def _note(s, r, before, after, now):
 def _close(p, s, rows, stays, length):
     """End a segment; time starts again at 0, so that it keeps its digits on long paths."""
     n = at(s.mark, SEGMENT)
+    end = length - at(s.now, ORIGIN)
     for g in range(p.summed.size):
-        _integrate(p, s, g, length)
+        _integrate(p, s, g, end)
         put(s.since, g, 0.0)
     for c in range(s.total.size):
         rows[n, c] = at(s.total, c) / length
@@ -290,16 +294,31 @@ def _close(p, s, rows, stays, length):
     for k in range(p.record.size):
         r = at(p.record, k)
         if r != NONE:
-            s.occupation[r, at(s.x, k)] += length - at(s.record_since, r)
+            s.occupation[r, at(s.x, k)] += end - at(s.record_since, r)
             put(s.record_since, r, 0.0)
             for w in range(s.occupation.shape[1]):
                 stays[n, r, w] = s.occupation[r, w] / length
                 s.occupation[r, w] = 0.0
     for i in range(s.clocks.size):
-        put(s.clocks, i, at(s.clocks, i) - length)
+        put(s.clocks, i, at(s.clocks, i) - end)
     put(s.now, NOW, 0.0)
+    put(s.now, ORIGIN, 0.0)
     put(s.now, BASE, at(s.now, BASE) + length)
     put(s.mark, SEGMENT, at(s.mark, SEGMENT) + 1)
+
+
+@kernel(_nrt=False)
+def _rebase(p, s):
+    """Let time start at 0 now, within the segment, as the next stay is short beside it."""
+    now = at(s.now, NOW)
+    for g in range(p.summed.size):
+        put(s.since, g, at(s.since, g) - now)
+    for r in range(s.record_since.size):
+        put(s.record_since, r, at(s.record_since, r) - now)
+    for i in range(s.clocks.size):
+        put(s.clocks, i, at(s.clocks, i) - now)
+    put(s.now, ORIGIN, at(s.now, ORIGIN) + now)
+    put(s.now, NOW, 0.0)
 
 
 @kernel(_nrt=False)

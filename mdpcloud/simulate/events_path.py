@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.errors import InputError
 from mdpcloud.simulate import events_kernels as kernels
 from mdpcloud.simulate.columns import Column
 from mdpcloud.simulate.events_program import NONE, EventProgram, EventState, Mark, Stop, Time
@@ -32,6 +33,7 @@ AT_ONCE = 1 << 18  # events per call of the kernel
 BUFFER = 1 << 20  # random numbers in all buffers together
 LARGEST_BUFFER, SMALLEST_BUFFER = 4096, 64
 CHANGES = 4096  # recorded changes of a variable
+MOST_VALUES = 4096  # of a recorded variable
 
 Integers = NDArray[np.int64]
 
@@ -148,13 +150,13 @@ class EventPath:
             changed=np.zeros(groups, dtype=np.int64),
             is_changed=np.zeros(groups, dtype=np.int8),
             amount=self._amounts(),
-            now=np.array([0.0, np.inf, 0.0]),
+            now=np.array([0.0, np.inf, 0.0, 0.0]),
             mark=np.zeros(Mark.SIZE, dtype=np.int64),
             slots=np.full(FIRST_SLOTS, NONE, dtype=np.int64),
             entries=np.zeros((FIRST_SLOTS, 3), dtype=np.int64),
             keys=np.zeros(FIRST_SLOTS * axes, dtype=np.int64),
             record_since=np.zeros(recorded),
-            occupation=np.zeros((recorded, max(self.tables.sizes))),
+            occupation=np.zeros((recorded, self._width())),
             record_times=np.zeros((recorded, CHANGES)),
             record_values=np.zeros((recorded, CHANGES), dtype=np.int64),
             record_count=np.ones(recorded, dtype=np.int64),
@@ -162,6 +164,15 @@ class EventPath:
         state.record_values[:, 0] = state.x[self.recorded]
         state.mark[Mark.FIRED] = NONE
         return state
+
+    def _width(self) -> int:
+        """Values of the recorded variables that there is room for."""
+        width = max((self.tables.sizes[k] for k in self.recorded), default=1)
+        if width > MOST_VALUES:
+            raise InputError(
+                f"paths: a variable can be recorded up to {MOST_VALUES - 1}, no further"
+            )
+        return width
 
     def _record_rows(self) -> Integers:
         rows = np.full(len(self.tables.sizes), NONE, dtype=np.int64)
@@ -212,7 +223,6 @@ class EventPath:
             else:
                 self._grow()
         except Touched:
-            self.simulation.rearrange()
             raise RearrangedError from None
 
     def _grow(self) -> None:
@@ -223,7 +233,7 @@ class EventPath:
             for x, size, cap in zip(s.x, self.tables.sizes, caps, strict=True)
         )
         self._use(self.simulation.tables(sizes))
-        self.state = s._replace(occupation=_wider(s.occupation, max(sizes)))
+        self.state = s._replace(occupation=_wider(s.occupation, self._width()))
         self._place_all()
 
 

@@ -88,12 +88,14 @@ class Time:
     """Places in ``EventState.now``."""
 
     NOW = 0
-    """In the segment."""
+    """Since the origin, which is the beginning of the segment or lies in it."""
     STILL = 1
     """Since when nothing happens any more, from the start of the path; inf if things do."""
     BASE = 2
     """Beginning of the segment, from the start of the path."""
-    SIZE = 3
+    ORIGIN = 3
+    """From the beginning of the segment."""
+    SIZE = 4
 
 
 class EventProgram(NamedTuple):

@@ -221,9 +221,15 @@ class Tables:
 
     def hashes(self, g: int, states: Integers) -> NDArray[np.uint64]:
         """Hashes of states (n, axes of the group) in a group."""
-        multipliers = [self.multiplier(k, g) for k in self.groups[g].axes]
-        terms = states.astype(np.uint64) * np.array(multipliers, dtype=np.uint64)
+        terms = states.astype(np.uint64) * self._multipliers[g]
         return np.asarray(terms.sum(axis=1, dtype=np.uint64))
+
+    @cached_property
+    def _multipliers(self) -> list[NDArray[np.uint64]]:
+        return [
+            np.array([self.multiplier(k, g) for k in group.axes], dtype=np.uint64)
+            for g, group in enumerate(self.groups)
+        ]
 
     @staticmethod
     def multiplier(axis: int, group: int) -> int:

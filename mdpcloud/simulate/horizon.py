@@ -111,6 +111,7 @@ def events_per_time(
     try:
         return _pilot(simulation, seed, most_events)
     except RearrangedError:
+        simulation.rearrange()  # type: ignore[attr-defined]  # only such a one raises this
         return events_per_time(simulation, seed, most_events)
 
 

@@ -87,8 +87,11 @@ class Planner:
         """Whether a part of an average is the same all the time."""
         if isinstance(part, Column):
             return not part.axes
-        actions = [action for clock in self.clocks for action in clock.actions]
-        return part is None and all(action.cost is None for action in actions)
+        return part is None and not self._has_lump_costs
+
+    @cached_property
+    def _has_lump_costs(self) -> bool:
+        return any(a.cost is not None for clock in self.clocks for a in clock.actions)
 
     # --- columns ----------------------------------------------------------------------------------
 

@@ -54,9 +54,9 @@ class Record:
 
 
 class RearrangedError(Exception):
-    """A path must be started anew: its simulation has learnt what it did not know.
+    """Paths must be started anew: their simulation has learnt what it did not know.
 
-    A new path from the same seed is the same path.
+    Its method ``rearrange`` has to be called first. A new path from the same seed is the same path.
     """
 
 

@@ -26,7 +26,9 @@ __all__ = ["FIRST_SLOTS", "Remembered"]
 
 FIRST_SLOTS = 1 << 12
 PREFETCHED = 256  # states near the present one whose rows are computed with it
-MOST_NUMBERS = 1 << 25  # numbers and coordinates that are kept by a path, 8 bytes each
+MOST_NUMBERS = 1 << 22  # numbers and coordinates that are kept by a path, 8 bytes each
+TRIALS = 64  # rows computed for a group, after which it is seen whether its states come back
+WORTH = 4  # events per row from which states near by are worth computing
 
 Integers = NDArray[np.int64]
 
@@ -43,6 +45,8 @@ class Remembered:
         self.path = path
         self.filled = path.program.data.size
         self.entries = self.keys = 0
+        self._met = np.zeros(len(path.tables.groups), dtype=np.int64)
+        self._began = path.events if hasattr(path, "state") else 0
 
     def meet(self, g: int) -> None:
         """Keep the row of a group in the present state, and in states near it.
@@ -55,7 +59,9 @@ class Remembered:
         path = self.path
         group = path.tables.groups[g]
         here = path.state.x[list(group.axes)]
-        states = np.vstack([here[None], self._near(here, group.axes)])
+        states = here[None]
+        if self._come_back(g):
+            states = np.vstack([states, self._near(here, group.axes)])
         columns = path.simulation.plan.columns
         try:
             rows = columns.rows(group, states)
@@ -66,6 +72,12 @@ class Remembered:
             except ColumnError as failure:
                 raise failed(path, failure) from failure.error
         self._store(g, states, rows)
+
+    def _come_back(self, g: int) -> bool:
+        """Whether a group's states are met again often enough to compute those near by."""
+        self._met[g] += 1
+        events = self.path.events - self._began
+        return bool(self._met[g] < TRIALS or events >= WORTH * self._met[g])
 
     def _near(self, here: Integers, axes: Sequence[int]) -> Integers:
         """Coordinates that one or two moves lead to."""

@@ -151,6 +151,8 @@ class SimulationResult:
         """
         from mdpcloud.simulate.estimates import difference
 
+        if not isinstance(other, SimulationResult):
+            raise InputError(f"{other!r} is no result of a simulation")
         paired = self.is_coupled_with(other)
         if not paired:
             return difference(self.kept(name), other.kept(name), paired=False)

@@ -248,8 +248,10 @@ class Run:
     def _segments(self, count: int) -> Floats:
         """The next segments of every replication."""
         pieces, length = count * self.parts, self._cuts.length
-        work = (delayed(path.advance)(pieces, length) for path in self.paths)
-        rows = np.stack(self._workers(work))
+        found = self._workers(delayed(_advanced)(path, pieces, length) for path in self.paths)
+        if any(rows is None for rows in found):
+            raise RearrangedError
+        rows = np.stack(found)
         if not np.abs(rows).max(initial=0.0) < LARGEST:
             raise InputError(f"averages of {LARGEST:g} and more cannot be estimated")
         return joined(rows, self.parts)
@@ -265,6 +267,8 @@ class Run:
         try:
             rows = self._segments(segments)
         except RearrangedError:
+            simulation: Any = self.simulation
+            simulation.rearrange()
             self.paths = self._new_paths()
             for path in self.paths:
                 path.join(self.parts)
@@ -274,3 +278,14 @@ class Run:
         self.series = np.concatenate([self.series, rows], axis=1)
         took = max(time.perf_counter() - began, 1e-9)
         self._round = int(np.clip(segments * ROUND / took, 1, 2 * segments))
+
+
+def _advanced(path: Path, segments: int, length: float) -> Floats | None:
+    """Averages of the next segments; None where paths have to be started anew.
+
+    An exception would leave other paths of the round running.
+    """
+    try:
+        return path.advance(segments, length)
+    except RearrangedError:
+        return None

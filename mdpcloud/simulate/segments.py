@@ -17,7 +17,7 @@ from mdpcloud.simulate.protocol import Floats
 __all__ = ["Cuts", "Shares", "cut", "joined"]
 
 FIRST_EVENTS = 400_000  # of all replications, in the first segments together
-MOST_HALVINGS = 20
+MOST_HALVINGS = 40
 
 
 @dataclass(frozen=True)

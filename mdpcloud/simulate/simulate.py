@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from mdpcloud.errors import SolveError
+from mdpcloud.errors import InputError, SolveError
 from mdpcloud.simulate.horizon import Horizon, Seed, seed_of
 from mdpcloud.simulate.result import SimulationResult, SimulationWarning
 from mdpcloud.simulate.run import Run
@@ -110,6 +110,8 @@ def simulate(
     True
     """
     horizon = Horizon(events, time, half_width, warm_up, replications, n_jobs, time_limit)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is {progress!r}; it must be a function or None")
     seed = seed_of(rng)
     simulation = simulation_of(model_or_system, policy, start, ties)
     run = Run(simulation, seed, horizon, paths)
@@ -123,6 +125,11 @@ def simulate(
 
 
 def _missed(result: SimulationResult, half_width: float) -> str:
+    if result.gain.half_width <= half_width:
+        return (
+            f"the interval of the gain, ± {result.gain.half_width:.2g}, is as narrow as asked, but "
+            f"the run is too short to trust it ({result.events} events): allow more events or time"
+        )
     reason = "the time limit" if result.status == "time_limit" else "all the work allowed"
     return (
         f"the interval of the gain is {result.gain.value:.6g} ± {result.gain.half_width:.2g} after "

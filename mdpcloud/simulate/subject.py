@@ -42,7 +42,10 @@ def simulation_of(subject: Any, policy: Any, start: Start, ties: str) -> Simulat
         found: Simulation = subject.simulation(policy, ties=ties, start=start)
         return found
     if callable(getattr(subject, "model", None)):
-        return _of_model(subject.model(), policy, start)
+        model = subject.model()
+        if isinstance(model, (Model, TabularModel, MarkovChain)):
+            return simulation_of(model, policy, start, ties)
+        raise InputError(f"the model of {subject!r} is {model!r}, which cannot be simulated")
     raise InputError(f"{subject!r} is no model and no system; it cannot be simulated")
 
 

@@ -34,10 +34,16 @@ def summarise(run: Run) -> SimulationResult:
         elapsed=run.elapsed,
         segment=run.segment,
         series=series,
-        seed=(run.seed.entropy, *run.seed.spawn_key),
+        seed=_seed(run.seed),
         absorption=_absorption(run),
         records={name: _records(run, name) for name in run.recorded},
     )
+
+
+def _seed(seed: np.random.SeedSequence) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What a seed was made of, as plain numbers: entropy and spawn key."""
+    entropy = np.atleast_1d(np.array(seed.entropy, dtype=object)).ravel()
+    return tuple(int(part) for part in entropy), tuple(int(key) for key in seed.spawn_key)
 
 
 def _remarks(run: Run, kept: Floats) -> tuple[str, ...]:

@@ -309,9 +309,27 @@ def test_a_function_that_reads_more_later_starts_the_paths_anew() -> None:
         return (x.n[0] + x.n[1] + x.n[2] + x.n[3] > 8) * (x.n[4] * 1.0)
 
     arguments = {"rng": 1, "time": 30.0, "replications": 2, "warm_up": 0.0}
-    found = mc.simulate(model(late), **arguments)
-    np.testing.assert_array_equal(found.series, mc.simulate(model(plain), **arguments).series)
-    assert found.gain.value > 0
+    expected = mc.simulate(model(plain), **arguments)
+    for jobs in (1, 2):
+        found = mc.simulate(model(late), n_jobs=jobs, **arguments)
+        np.testing.assert_array_equal(found.series, expected.series)
+    assert expected.gain.value > 0
+
+
+def test_states_that_do_not_come_back_are_computed_alone() -> None:
+    n = 40
+
+    def at(k: int) -> mc.Event:
+        return mc.Event(f"arrival {k}", 1.0, mc.step(n={k: +1}))
+
+    model = mc.Model(
+        mc.Reachable({"n": (0,) * n}), [at(k) for k in range(n)], cost_rate=lambda x: sum(x.n)
+    )
+    path = path_of(event_simulation(model))
+    found = path.advance(10, 1.0)
+    assert path.events > 300
+    assert path.remembered.entries < 64 * 257 + path.events
+    assert found[-1, 0] == pytest.approx(40 * 9.5, rel=0.2)
 
 
 def test_weights_and_flows_may_be_arrays_where_no_rule_decides() -> None:
@@ -351,3 +369,24 @@ def test_forgetting_what_was_remembered_changes_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(path.remembered, "forget", lambda: (forgotten.append(1), forget()))
     np.testing.assert_array_equal(path.advance(30, 8.0), expected)
     assert forgotten
+
+
+@pytest.mark.parametrize("decades", [9, 12, 15, 18])
+def test_rates_many_decades_apart_keep_their_shares(decades: int) -> None:
+    """A breakdown lasts 200 / fast on average; a fast toggle is on for half of that time."""
+    fast = 10.0**decades
+    broken = mc.Event("break", lambda x: 1.0 * (x.down == 0), mc.step(down=+1))
+    toggle = mc.Event("toggle", lambda x: fast * (x.down > 0) * (x.side == 0), mc.step(side=+1))
+    back = mc.Event("back", lambda x: fast * (x.side == 1), mc.step(side=-1))
+    repair = mc.Event(
+        "repair", lambda x: fast / 100 * (x.down == 1) * (x.side == 0), mc.step(down=-1)
+    )
+    model = mc.Model(
+        mc.Lattice({"down": 1, "side": 1}),
+        [broken, toggle, back, repair],
+        measures={"down": lambda x: 1.0 * (x.down == 1), "side": lambda x: x.side},
+    )
+    found = mc.simulate(model, rng=1, events=400_000, warm_up=0.0)
+    down, side = found.measures["down"], found.measures["side"]
+    assert down.value == pytest.approx(200 / fast, rel=0.2)
+    assert side.value == pytest.approx(down.value / 2, rel=0.05)

@@ -451,3 +451,47 @@ def test_costs_too_large_for_estimates_are_told() -> None:
     model = mc.tabular([[[0.5, 0.5], [0.5, 0.5]]], costs=[1e308, -1e308])
     with pytest.raises(mc.InputError, match="cannot be estimated"):
         mc.simulate(model, rng=1, time=100.0)
+
+
+# --- long horizons, large coordinates, seeds ------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [{"events": 10**12}, {"time": 1e15}])
+def test_a_time_limit_holds_however_long_the_horizon_is(arguments: dict[str, Any]) -> None:
+    found = mc.simulate(mm1(), threshold(9), rng=1, time_limit=0.2, **arguments)
+    assert found.status == "time_limit"
+    assert found.elapsed < 20
+    assert found.series.shape[1] > 100
+
+
+def test_a_variable_is_recorded_whatever_the_others_do() -> None:
+    wander = mc.Event("wander", 1.0, mc.Action("go", lambda x: mc.step(a=1 + x.a)))
+    toggle = mc.Event("toggle", 1.0, mc.Action("flip", lambda x: mc.step(b=1 - 2 * x.b)))
+    model = mc.Model(mc.Reachable({"a": 10**6, "b": 0}), [wander, toggle])
+    found = mc.simulate(model, rng=1, time=5.0, replications=2, paths=["b"], warm_up=0.0)
+    assert found.records["b"][0].occupation.shape[1] <= 64
+    with pytest.raises(mc.InputError, match="recorded up to 4095"):
+        mc.simulate(model, rng=1, time=5.0, paths=["a"])
+
+
+def test_equal_seeds_are_equal_however_they_are_written() -> None:
+    def result(rng: Any) -> Any:
+        return mc.simulate(mm1(), threshold(9), rng=rng, time=300.0)
+
+    array = np.random.SeedSequence(np.array([1, 2, 3]))
+    assert result(array).is_coupled_with(result(np.random.SeedSequence([1, 2, 3])))
+    assert result(5).is_coupled_with(result(np.random.SeedSequence([5])))
+    child = np.random.SeedSequence(5).spawn(2)
+    assert not result(child[0]).is_coupled_with(result(child[1]))
+    with pytest.raises(mc.InputError, match="no result of a simulation"):
+        result(5).difference(3)
+
+
+def test_a_half_width_that_is_met_but_doubted_says_so() -> None:
+    with pytest.raises(mc.SolveError, match="as narrow as asked, but the run is too short"):
+        mc.simulate(mm1(0.95), threshold(10**6), rng=2, half_width=100.0, time=50.0)
+
+
+def test_progress_must_be_a_function() -> None:
+    with pytest.raises(mc.InputError, match="progress is 3"):
+        mc.simulate(mm1(), threshold(9), progress=3, **SMALL)  # type: ignore[arg-type]
