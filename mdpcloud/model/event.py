@@ -16,6 +16,7 @@ Rates, costs, weights and conditions are numbers or functions of the state ``x``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -196,8 +197,8 @@ def _check_choices(term: str, name: Any, listed: tuple[Any, ...], kind: type) ->
             raise InputError(f"{owner}: the name {text!r} is not a string")
     if not names:
         raise InputError(f"{owner} has no {word}; it needs at least one")
-    for text in names:
-        if names.count(text) > 1:
+    for text, count in Counter(names).items():
+        if count > 1:
             raise InputError(f"{owner} has two {word}s named {text!r}; names must differ")
     if len(names) > MOST_CHOICES:
         raise InputError(f"{owner} has {len(names)} {word}s; at most {MOST_CHOICES} are supported")

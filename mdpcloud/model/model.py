@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -66,8 +67,8 @@ class Model:
             if not isinstance(event, (Event, Control)):
                 raise InputError(f"{event!r} is neither an Event nor a Control")
         names = [event.name for event in listed]
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise InputError(f"two events are named {name!r}; names must differ")
         if not names:
             raise InputError("a model needs at least one event")
