@@ -214,7 +214,7 @@ class Run:
         rate = vars(self).get("_rate", 1.0 / self.simulation.time_scale)
         events = self.most_time * rate * self.horizon.replications
         discrete = bool(getattr(self.simulation, "discrete", False))
-        return cut(self.most_time, wanted, events, discrete)
+        return cut(self.most_time, wanted, events, len(self.simulation.names), discrete)
 
     @property
     def _pieces(self) -> int:

@@ -18,6 +18,7 @@ __all__ = ["Cuts", "Shares", "cut", "joined"]
 
 FIRST_EVENTS = 400_000  # of all replications, in the first segments together
 MOST_HALVINGS = 40
+EVENTS_PER_AVERAGE = 4
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Cuts:
     wanted: int
 
 
-def cut(time: float, wanted: int, events: float, discrete: bool) -> Cuts:
+def cut(time: float, wanted: int, events: float, averages: int, discrete: bool) -> Cuts:
     """Cut a run.
 
     Parameters
@@ -50,10 +51,13 @@ def cut(time: float, wanted: int, events: float, discrete: bool) -> Cuts:
         Segments of a result.
     events : float
         About how many there are in all replications.
+    averages : int
+        Numbers kept per segment; a segment has some events for each, so that it is worth them.
     discrete : bool
         Whether segments consist of whole units of time.
     """
-    halvings = math.ceil(math.log2(max(events / FIRST_EVENTS, 1.0)))
+    first = max(FIRST_EVENTS, EVENTS_PER_AVERAGE * wanted * averages)
+    halvings = math.ceil(math.log2(max(events / first, 1.0)))
     pieces = wanted << min(halvings, MOST_HALVINGS)
     if not discrete:
         return Cuts(time / pieces, pieces, wanted)

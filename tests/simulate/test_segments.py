@@ -19,14 +19,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::mdpcloud.simulate.result.Simula
 
 @given(st.floats(1e-3, 1e9), st.integers(1, 2000), st.floats(1, 1e12))
 def test_a_run_is_cut_into_equal_pieces(time: float, wanted: int, events: float) -> None:
-    found = cut(time, wanted, events, discrete=False)
+    found = cut(time, wanted, events, 3, discrete=False)
     assert found.count % wanted == 0
     assert found.length * found.count == pytest.approx(time, rel=1e-12)
 
 
 @given(st.floats(1, 1e6), st.integers(1, 2000), st.floats(1, 1e9))
 def test_pieces_in_discrete_time_are_whole_steps(time: float, wanted: int, events: float) -> None:
-    found = cut(time, wanted, events, discrete=True)
+    found = cut(time, wanted, events, 3, discrete=True)
     assert found.length == round(found.length) >= 1
     assert abs(found.length * found.count - time) <= found.length
 
@@ -49,6 +49,7 @@ def test_a_long_run_ends_with_as_many_segments_as_a_short_one(
 ) -> None:
     whole = mc.simulate(mm1(), threshold(9), rng=3, time=5000.0, paths="jobs")
     monkeypatch.setattr(segments, "FIRST_EVENTS", 5000)
+    monkeypatch.setattr(segments, "EVENTS_PER_AVERAGE", 0)
     fine = mc.simulate(mm1(), threshold(9), rng=3, time=5000.0, paths=["jobs"])
     assert fine.segment == whole.segment
     np.testing.assert_allclose(fine.series, whole.series, atol=1e-9)
@@ -61,6 +62,7 @@ def test_a_run_that_is_interrupted_early_has_many_segments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(segments, "FIRST_EVENTS", 5000)
+    monkeypatch.setattr(segments, "EVENTS_PER_AVERAGE", 0)
 
     def progress(events: int, lower: float, upper: float) -> None:
         if events > 20_000:
@@ -77,6 +79,7 @@ def test_runs_for_a_half_width_do_not_depend_on_rounds(monkeypatch: pytest.Monke
         return mc.simulate(mm1(), threshold(9), rng=3, half_width=0.01, paths=["jobs"])
 
     monkeypatch.setattr(segments, "FIRST_EVENTS", 20_000)
+    monkeypatch.setattr(segments, "EVENTS_PER_AVERAGE", 0)
     expected = result()
     monkeypatch.setattr(run, "ROUND", 0.003)
     found = result()
