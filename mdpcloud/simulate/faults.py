@@ -127,9 +127,10 @@ def _asked(path: EventPath, rule: Any, name: str) -> Any:
     owner = f"the rule for {name!r}"
     try:
         return np.asarray(rule(x)).tolist()
-    except AttributeError as error:
-        raise unknown_axis(error, x, owner) from error
     except Exception as error:
+        named = unknown_axis(error, x, owner) if isinstance(error, AttributeError) else error
+        if isinstance(named, InputError):
+            raise named from error
         state = path.simulation.axes.describe(path.state.x.tolist())
         raise InputError(f"{owner} fails in state {state}: {error!r}") from error
 

@@ -88,6 +88,7 @@ def test_wrong_arguments_are_told(arguments: dict[str, Any], message: str) -> No
         ({"arival": "join"}, "the model has no event 'arival'; did you mean 'arrival'?"),
         (lambda x: np.where(x.job < 2, 0, 1), "axis 'job'"),
         (lambda: 0, "must be a function of one argument"),
+        (lambda x: x.jobs.total, "fails in state (jobs=0): AttributeError"),
         (np.zeros(3, int), "gives 3 actions for 1000001 states"),
     ],
 )
