@@ -183,10 +183,12 @@ def how(found: Simulated) -> str:
 
 
 def _compared(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Rows with their differences to the one of least cost."""
+    """Rows with their differences to the one of least cost, or largest reward."""
     if not rows:
         return ()
-    best = min(rows, key=lambda row: row.cost)
+    first = _first(rows)
+    sense = 1 if first is None else first.sense
+    best = min(rows, key=lambda row: sense * row.cost)
     return tuple(replace(row, difference=_difference(row, best)) for row in rows)
 
 

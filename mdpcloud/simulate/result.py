@@ -68,6 +68,8 @@ class SimulationResult:
         In all replications together.
     elapsed : float
         Seconds.
+    sense : int
+        1 where the gain is a cost, -1 where it is a reward.
     absorption : mapping of name to Estimate
         Where every replication was absorbed: ``"time"`` until then and ``"cost"`` up to then.
     segment : float
@@ -93,6 +95,7 @@ class SimulationResult:
     segment: float
     series: Floats
     seed: tuple[Any, ...]
+    sense: int = 1
     absorption: Mapping[str, Estimate] = field(default_factory=dict)
     records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
 

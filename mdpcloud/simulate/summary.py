@@ -35,6 +35,7 @@ def summarise(run: Run) -> SimulationResult:
         segment=run.segment,
         series=series,
         seed=_seed(run.seed),
+        sense=run.sense,
         absorption=_absorption(run),
         records={name: _records(run, name) for name in run.recorded},
     )

@@ -414,3 +414,24 @@ def test_what_ends_says_when_and_at_what_cost() -> None:
     assert any("until it ended a replication took on average time 2." in n for n in row.notes)
     record = simulate_policies(Ending(), {"as it is": None}, simulate=settings).to_dict()
     assert set(record["policies"][0]["simulation"]["absorption"]) == {"time", "cost"}
+
+
+@dataclass(frozen=True)
+class Rewarded:
+    """A reward per step that depends on the action, in a system of the user's own."""
+
+    high: float = 2.0
+
+    def model(self, caps: object = None) -> Any:
+        evenly = [[0.5, 0.5], [0.5, 0.5]]
+        return mc.tabular([evenly, evenly], rewards=[[1.0, self.high], [0.5, self.high]])
+
+
+def test_the_best_of_rewards_is_the_largest() -> None:
+    policies = {"low": lambda x: 0, "high": np.array([1, 1])}
+    found = simulate_policies(Rewarded(), policies, simulate={"events": 10_000})
+    low, high = (row.difference for row in found.rows)
+    assert low is not None
+    assert high is not None
+    assert high.kind == "best"
+    assert low.lower < -1.25 < low.upper
