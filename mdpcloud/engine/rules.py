@@ -18,7 +18,15 @@ from mdpcloud.model.policy import Policy
 from mdpcloud.model.timed_policy import TimedPolicy
 from mdpcloud.plugins import did_you_mean
 
-__all__ = ["action_numbers", "check_arguments", "one_of_several", "policy", "policy_for"]
+__all__ = [
+    "action_number",
+    "action_numbers",
+    "check_arguments",
+    "hint",
+    "one_of_several",
+    "policy",
+    "policy_for",
+]
 
 Array = NDArray[Any]
 SPOT_CHECKS = 32  # states at which a rule called with arrays is compared with one call per state
@@ -107,7 +115,7 @@ def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> 
     terms = [term.name for term in problem.terms]
     for name in rules:
         if name not in terms:
-            raise InputError(f"the model has no event {name!r}{_hint(name, terms)}")
+            raise InputError(f"the model has no event {name!r}{hint(name, terms)}")
     return rules
 
 
@@ -121,7 +129,7 @@ def one_of_several(rule: Callable[[Any], Any], name: str, decisions: Sequence[st
         )
     for key in answers:
         if key not in decisions:
-            raise InputError(f"the rule returns an action for {key!r}{_hint(key, decisions)}")
+            raise InputError(f"the rule returns an action for {key!r}{hint(key, decisions)}")
     if name not in answers:
         raise InputError(
             f"the rule returns actions for {list(answers)}, but none for decision {name!r}"
@@ -142,7 +150,8 @@ def _as_rule(array: Array) -> Any:
     return array if array.ndim == 1 else dict(enumerate(array))
 
 
-def _hint(name: Any, known: Sequence[str]) -> str:
+def hint(name: Any, known: Sequence[str]) -> str:
+    """The end of a message on an unknown name: the one that was meant, or all there are."""
     return did_you_mean(str(name), known) or f"; there are {list(known)}"
 
 
@@ -220,7 +229,7 @@ def _from_names(array: Array, term: TermInfo, problem: Problem) -> Array:
             state = int(np.argmax(array == name))
             raise InputError(
                 f"the rule for {term.name!r} returns {name!r} in state {problem.label(state)}, "
-                f"which is no action{_hint(name, term.actions)}"
+                f"which is no action{hint(name, term.actions)}"
             )
     return np.array([number[name] for name in names])[inverse]
 
@@ -285,16 +294,28 @@ def _one_by_one(answers: list[Any]) -> Array:
     return np.array(answers, dtype=None if len(kinds) == 1 else object)
 
 
+def action_number(key: Any, owner: str, actions: Sequence[str]) -> int:
+    """Number of an action that is given by its name or number.
+
+    Raises
+    ------
+    InputError
+        When the event or control ``owner`` has no such action.
+    """
+    number = key if isinstance(key, (int, np.integer)) else None
+    if number is None and key in actions:
+        number = actions.index(key)
+    if number is None or not 0 <= number < len(actions):
+        raise InputError(f"{owner!r} has no action {key!r}{hint(str(key), actions)}")
+    return int(number)
+
+
 def _probabilities(
     problem: Problem, term: TermInfo, rule: Mapping[Any, Any], allowed: Array, active: Array
 ) -> Array:
     table = np.zeros((len(term.actions), problem.n))
     for key, value in rule.items():
-        number = key if isinstance(key, (int, np.integer)) else None
-        if number is None and key in term.actions:
-            number = term.actions.index(key)
-        if number is None or not 0 <= number < len(term.actions):
-            raise InputError(f"{term.name!r} has no action {key!r}{_hint(str(key), term.actions)}")
+        number = action_number(key, term.name, term.actions)
         owner = f"the probability of {key!r} for {term.name!r}"
         weight = call(value, problem.state(slice(None)), owner) if callable(value) else value
         weight = as_floats(weight, owner).ravel()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.engine.rules import check_arguments, one_of_several
+from mdpcloud.engine.rules import action_number, check_arguments, hint, one_of_several
 from mdpcloud.engine.terms import read_field
 from mdpcloud.errors import InputError
 from mdpcloud.model.event import Control, Event
@@ -22,7 +22,6 @@ from mdpcloud.model.model import Model, choices_of
 from mdpcloud.model.policy import Policy
 from mdpcloud.model.space import Axes, Lattice
 from mdpcloud.model.timed_policy import TimedPolicy
-from mdpcloud.plugins import did_you_mean
 from mdpcloud.simulate.state_arrays import ByState, StateNumbers
 from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over
 
@@ -67,7 +66,7 @@ def rules_by_event(model: Model, policy: Any) -> dict[str, Rule]:
     if isinstance(policy, Mapping) and not _is_of_one_event(policy, names, several):
         for name in policy:
             if name not in names:
-                raise InputError(f"the model has no event {name!r}{_hint(name, names)}")
+                raise InputError(f"the model has no event {name!r}{hint(name, names)}")
         return {event.name: policy[event.name] for event in several if event.name in policy}
     decisions = [several[0].name] if len(several) == 1 else _decisions(model, several)
     if len(decisions) <= 1:
@@ -89,10 +88,6 @@ def _is_of_one_event(
         return False
     actions = [choice.name for choice in choices_of(several[0])]
     return any(key in actions or isinstance(key, (int, np.integer)) for key in policy)
-
-
-def _hint(name: Any, known: Sequence[str]) -> str:
-    return did_you_mean(str(name), known) or f"; there are {list(known)}"
 
 
 def _decisions(model: Model, several: Sequence[Event | Control]) -> list[str]:
@@ -151,20 +146,25 @@ def answers(rule: Rule, event: Event | Control, singly: bool, model: Model) -> A
         Whether to ask state by state.
     model : Model
     """
-    names = [choice.name for choice in choices_of(event)]
-    number: dict[Any, float] = {name: float(a) for a, name in enumerate(names)}
+    number = _numbers_of(event)
+    names = list(number)
     if isinstance(rule, (np.ndarray, list, tuple)):
         rule = ByState(*_checked(np.asarray(rule), event, model))
     if not callable(rule):
-        code = _codes(np.asarray(rule), number, len(names))
+        code = _codes(np.asarray(rule), number)
         if code == NO_ACTION:
             raise InputError(
-                f"the rule for {event.name!r} is {rule!r}, which is no action{_hint(rule, names)}"
+                f"the rule for {event.name!r} is {rule!r}, which is no action{hint(rule, names)}"
             )
         return lambda grid: code
     if singly:
-        return lambda grid: np.array([_codes(a, number, len(names)) for a in _each(rule, grid)])
-    return lambda grid: _codes(_called(rule, grid), number, len(names))
+        return lambda grid: np.array([_codes(a, number) for a in _each(rule, grid)])
+    return lambda grid: _codes(_called(rule, grid), number)
+
+
+def _numbers_of(event: Event | Control) -> dict[Any, float]:
+    """Number of each action or mode by its name."""
+    return {choice.name: float(a) for a, choice in enumerate(choices_of(event))}
 
 
 def _checked(values: Array, event: Event | Control, model: Model) -> tuple[StateNumbers, Array]:
@@ -174,9 +174,8 @@ def _checked(values: Array, event: Event | Control, model: Model) -> tuple[State
             f"the rule for {event.name!r} gives {values.size} actions for {numbers.n} states"
         )
     if values.dtype.kind in "UO":
-        names = [choice.name for choice in choices_of(event)]
-        number = {name: float(a) for a, name in enumerate(names)}
-        values = _codes(values, number, len(names))
+        number = _numbers_of(event)
+        values = _codes(values, number)
     return numbers, values.ravel()
 
 
@@ -197,7 +196,7 @@ def _each(rule: Callable[[Any], Any], grid: PartialGrid) -> list[Any]:
     return found
 
 
-def _codes(answer: Array, number: Mapping[Any, float], count: int) -> Any:
+def _codes(answer: Array, number: Mapping[Any, float]) -> Any:
     """Numbers of actions as floats; `NO_ACTION` for what is none."""
     if answer.dtype.kind in "iub":
         codes = answer.astype(np.float64)
@@ -210,7 +209,7 @@ def _codes(answer: Array, number: Mapping[Any, float], count: int) -> Any:
     else:
         listed = [_code(item, number) for item in answer.ravel().tolist()]
         codes = np.array(listed, dtype=np.float64).reshape(answer.shape)
-    return np.where((codes >= 0) & (codes < count), codes, NO_ACTION)
+    return np.where((codes >= 0) & (codes < len(number)), codes, NO_ACTION)
 
 
 def _code(item: Any, number: Mapping[Any, float]) -> float:
@@ -232,21 +231,20 @@ def is_asked_singly(rule: Rule, event: Event | Control, axes: Axes, probe: Array
     """
     check_arguments(rule, event.name)
     grid = grid_over(axes, range(len(axes)), probe)
-    names = [choice.name for choice in choices_of(event)]
-    number: dict[Any, float] = {name: float(a) for a, name in enumerate(names)}
+    number = _numbers_of(event)
     try:
         answer = _called(rule, grid)
         if answer.ndim == 0:
             return bool(axes_read(lambda g: _called(rule, g), axes, probe[0]))
         if answer.shape != (len(probe),) or answer.dtype.kind not in "iubfU":
             return True
-        codes = _codes(answer, number, len(names))
+        codes = _codes(answer, number)
     except (InputError, Touched):
         raise
     except Exception:  # it fails for arrays, or in a state that is none
         return True
     for code, one in zip(codes, _each(rule, grid), strict=True):
-        alone = _codes(one, number, len(names))
+        alone = _codes(one, number)
         if alone not in (code, NO_ACTION):
             return True
     return False
@@ -263,12 +261,7 @@ def chances(rule: Mapping[Any, Any], event: Event | Control, model: Model) -> li
     names = [choice.name for choice in choices_of(event)]
     readers: list[Any] = [lambda grid: 0.0] * len(names)
     for key, value in rule.items():
-        place = key if isinstance(key, (int, np.integer)) else None
-        if place is None and key in names:
-            place = names.index(key)
-        if place is None or not 0 <= place < len(names):
-            raise InputError(f"{event.name!r} has no action {key!r}{_hint(key, names)}")
-        readers[place] = _chance(key, value, event, model)
+        readers[action_number(key, event.name, names)] = _chance(key, value, event, model)
     return readers
 
 
