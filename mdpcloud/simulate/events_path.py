@@ -18,6 +18,7 @@ from mdpcloud.simulate.columns import Column
 from mdpcloud.simulate.events_program import NONE, EventProgram, EventState, Mark, Stop, Time
 from mdpcloud.simulate.events_tables import Tables
 from mdpcloud.simulate.faults import explain
+from mdpcloud.simulate.horizon import spawned
 from mdpcloud.simulate.protocol import Absorption, Floats, RearrangedError, Record
 from mdpcloud.simulate.remembered import FIRST_SLOTS, Remembered
 from mdpcloud.simulate.segments import Shares
@@ -123,10 +124,11 @@ class EventPath:
 
     # --- state ------------------------------------------------------------------------------------
 
-    def _use(self, tables: Tables) -> None:
+    def _use(self, tables: Tables, began: int = 0) -> None:
+        """Use tables from an event on."""
         self.tables = tables
         self.program: EventProgram = tables.program._replace(record=self._record_rows())
-        self.remembered = Remembered(self)
+        self.remembered = Remembered(self, began)
 
     def _first_state(self) -> EventState:
         simulation, p = self.simulation, self.program
@@ -181,8 +183,7 @@ class EventPath:
 
     def _amounts(self) -> Integers:
         """Amount of every shift; 0 where a column holds it."""
-        actions = [action for clock in self.simulation.plan.clocks for action in clock.actions]
-        shifts = [shift for a in actions for move in a.moves for shift in move.shifts]
+        shifts = [shift for move in self.simulation.plan.moves for shift in move.shifts]
         return np.array([0 if isinstance(n, Column) else n for _, n in shifts], dtype=np.int64)
 
     def _place_all(self) -> None:
@@ -232,15 +233,14 @@ class EventPath:
             size if x < size else min(cap + 1, max(2 * size, int(x) + 1))
             for x, size, cap in zip(s.x, self.tables.sizes, caps, strict=True)
         )
-        self._use(self.simulation.tables(sizes))
+        self._use(self.simulation.tables(sizes), self.events)
         self.state = s._replace(occupation=_wider(s.occupation, self._width()))
         self._place_all()
 
 
 def _stream(seed: np.random.SeedSequence, kind: int, number: int) -> np.random.Generator:
     """The random numbers of one purpose."""
-    key = (*seed.spawn_key, kind, number)
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed.entropy, spawn_key=key)))
+    return np.random.Generator(np.random.SFC64(spawned(seed, kind, number)))
 
 
 def _to_front(row: NDArray[np.float64], used: int) -> int:

@@ -55,7 +55,7 @@ class Tables:
         summed = np.array([group.summed for group in self.groups], dtype=np.int64)
         self.first_total = np.concatenate([[0], np.cumsum(summed)])[:-1]
         self.lump = int(summed.sum())
-        counted = [a for clock in plan.clocks for a in clock.actions if a.counted]
+        counted = [action for action in plan.actions if action.counted]
         self._counts = {id(a): self.lump + 1 + n for n, a in enumerate(counted)}
         self.totals = self.lump + 1 + len(counted)
         self.program = self._program(summed)
@@ -80,8 +80,7 @@ class Tables:
     @cached_property
     def shifts(self) -> Integers:
         """Displacements (moves, axes) that do not depend on the state."""
-        actions = [action for clock in self.plan.clocks for action in clock.actions]
-        moves = [move for action in actions for move in action.moves]
+        moves = self.plan.moves
         found = np.zeros((len(moves), len(self.caps)), dtype=np.int64)
         for row, move in zip(found, moves, strict=True):
             for k, amount in move.shifts:
@@ -141,8 +140,7 @@ class Tables:
 
     def _program(self, summed: Integers) -> EventProgram:
         clocks = self.plan.clocks
-        actions = [action for clock in clocks for action in clock.actions]
-        moves = [move for action in actions for move in action.moves]
+        actions, moves = self.plan.actions, self.plan.moves
         shifts = [shift for move in moves for shift in move.shifts]
         cheapest = [clock for clock in clocks if clock.answer == Answer.CHEAPEST]
         trees = [_leaves(len(clock.prices)) for clock in cheapest]

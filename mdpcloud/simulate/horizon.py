@@ -99,9 +99,9 @@ def seed_of(rng: Seed) -> np.random.SeedSequence:
     )
 
 
-def spawned(seed: np.random.SeedSequence, key: int) -> np.random.SeedSequence:
-    """The seed of a replication; the same whenever it is asked for."""
-    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, key))
+def spawned(seed: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
+    """A child of a seed, the same whenever it is asked for; the seed itself stays as it is."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
 
 
 def events_per_time(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
+from mdpcloud.simulate.horizon import spawned
 from mdpcloud.simulate.jobs_codes_kernels import (
     ANSWER,
     ARRIVAL,
@@ -236,11 +238,8 @@ class JobPath:
 
 def random_streams(seed: np.random.SeedSequence) -> Iterator[np.random.Generator]:
     """Independent generators; the seed is left as it was, so that it can be used again."""
-    place = 0
-    while True:
-        own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, place))
-        yield np.random.Generator(np.random.SFC64(own))
-        place += 1
+    for place in itertools.count():
+        yield np.random.Generator(np.random.SFC64(spawned(seed, place)))
 
 
 def _empty_pools(simulation: JobSimulation) -> Pools:

@@ -83,6 +83,16 @@ class Planner:
         measures = [self._measure(name, measure) for name, measure in model.measures.items()]
         self.averages: list[list[Part]] = [cost, *measures]
 
+    @property
+    def actions(self) -> list[ActionPlan]:
+        """The actions of all clocks, in the order of the clocks."""
+        return [action for clock in self.clocks for action in clock.actions]
+
+    @property
+    def moves(self) -> list[MovePlan]:
+        """The moves of all actions, in the order of the actions."""
+        return [move for action in self.actions for move in action.moves]
+
     def is_constant(self, part: Part) -> bool:
         """Whether a part of an average is the same all the time."""
         if isinstance(part, Column):
@@ -91,7 +101,7 @@ class Planner:
 
     @cached_property
     def _has_lump_costs(self) -> bool:
-        return any(a.cost is not None for clock in self.clocks for a in clock.actions)
+        return any(action.cost is not None for action in self.actions)
 
     # --- columns ----------------------------------------------------------------------------------
 

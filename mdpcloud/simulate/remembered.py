@@ -39,14 +39,16 @@ class Remembered:
     Parameters
     ----------
     path : EventPath
+    began : int
+        Events of the path so far.
     """
 
-    def __init__(self, path: EventPath) -> None:
+    def __init__(self, path: EventPath, began: int) -> None:
         self.path = path
         self.filled = path.program.data.size
         self.entries = self.keys = 0
         self._met = np.zeros(len(path.tables.groups), dtype=np.int64)
-        self._began = path.events if hasattr(path, "state") else 0
+        self._began = began
 
     def meet(self, g: int) -> None:
         """Keep the row of a group in the present state, and in states near it.
