@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "MdpcloudError", "MultichainError", "SolveError"]
+__all__ = ["InputError", "MdpcloudError", "MultichainError", "NoIndexError", "SolveError"]
 
 
 class MdpcloudError(Exception):
@@ -29,3 +29,7 @@ class SolveError(MdpcloudError):
 
 class MultichainError(MdpcloudError):
     """The quantity asked for depends on the initial state; the message names the classes."""
+
+
+class NoIndexError(MdpcloudError):
+    """An arm has no index; the message gives the verdict and its reason."""
