@@ -1,7 +1,9 @@
-"""Priority indices: each node's price for one more job, and bounds on the true price."""
+"""Priority indices: of nodes that take jobs, and of restless arms in general."""
 
 from __future__ import annotations
 
+from mdpcloud.errors import NoIndexError
+from mdpcloud.indices.arm import Arm, arm, rate_arm
 from mdpcloud.indices.bounds import (
     TIE_TOLERANCE,
     accepts,
@@ -10,23 +12,35 @@ from mdpcloud.indices.bounds import (
     lower_bound,
     upper_bound,
 )
+from mdpcloud.indices.model_arm import model_arm
 from mdpcloud.indices.node import Node, condition_note, rho_is_monotone
 from mdpcloud.indices.priority import (
     individually_optimal,
     policy_improvement,
     restless_bandit,
 )
+from mdpcloud.indices.result import ArmIndex, IndexWarning, PricePath, Verdict, Witness
 
 __all__ = [
     "TIE_TOLERANCE",
+    "Arm",
+    "ArmIndex",
+    "IndexWarning",
+    "NoIndexError",
     "Node",
+    "PricePath",
+    "Verdict",
+    "Witness",
     "accepts",
+    "arm",
     "condition_note",
     "critical_cost",
     "exact_cap",
     "individually_optimal",
     "lower_bound",
+    "model_arm",
     "policy_improvement",
+    "rate_arm",
     "restless_bandit",
     "rho_is_monotone",
     "upper_bound",
