@@ -23,6 +23,7 @@ from mdpcloud.model.matrices import Floats
 __all__ = ["SingleArm", "equations", "solve_single_arm"]
 
 MOST_IMPROVEMENTS = 200
+SEVERAL = "a policy of the single-arm problem has several recurrent classes"
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -130,7 +131,7 @@ def _values(
     residual = float(np.max(np.abs(right - matrix @ values)))
     scale = float(np.max(abs(matrix) @ np.abs(values) + np.abs(right)))
     if not np.isfinite(residual + inverse_norm):
-        raise SolveError("a policy of the single-arm problem has several recurrent classes")
+        raise SolveError(SEVERAL)
     moved = max(_norm(arm.moves[0]), _norm(arm.moves[1]))
     return values, 2.0 * moved * inverse_norm * (residual + 4.0 * EPSILON * scale)
 
@@ -141,30 +142,37 @@ def _norm(moves: Any) -> float:
 
 def _factored(matrix: Any) -> tuple[Any, float]:
     """Solver with a matrix, and an estimate of the largest row sum of its inverse."""
-    if isinstance(matrix, np.ndarray):
-        from scipy.linalg import get_lapack_funcs, lu_factor, lu_solve
+    return (_dense_factors if isinstance(matrix, np.ndarray) else _sparse_factors)(matrix)
 
-        factors = lu_factor(matrix, check_finite=False)
-        condition: Any = get_lapack_funcs("gecon", (matrix,))
-        norm = float(np.abs(matrix).sum(axis=1).max())
-        reciprocal = condition(factors[0], norm, norm="I")[0]
-        inverse = np.inf if reciprocal == 0.0 else 1.0 / (reciprocal * norm)
-        return (lambda right: lu_solve(factors, right, check_finite=False)), float(inverse)
+
+def _dense_factors(matrix: Floats) -> tuple[Any, float]:
+    from scipy.linalg import get_lapack_funcs
+
+    routines: Any = get_lapack_funcs(("getrf", "getrs", "gecon"), (matrix,))
+    factor, solve, condition = routines
+    factors, pivots, fault = factor(matrix)
+    if fault:
+        raise SolveError(SEVERAL)
+    norm = float(np.abs(matrix).sum(axis=1).max())
+    reciprocal = condition(factors, norm, norm="I")[0]
+    inverse = np.inf if reciprocal == 0.0 else 1.0 / (reciprocal * norm)
+    return (lambda right: solve(factors, pivots, right)[0]), float(inverse)
+
+
+def _sparse_factors(matrix: Any) -> tuple[Any, float]:
     from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
     try:
-        sparse_factors: Any = splu(matrix)
+        factors: Any = splu(matrix)
     except RuntimeError as error:  # exactly singular
-        raise SolveError(
-            "a policy of the single-arm problem has several recurrent classes"
-        ) from error
+        raise SolveError(SEVERAL) from error
     transposed = LinearOperator(
         matrix.shape,
-        matvec=lambda x: sparse_factors.solve(x, trans="T"),
-        rmatvec=sparse_factors.solve,
+        matvec=lambda x: factors.solve(x, trans="T"),
+        rmatvec=factors.solve,
         dtype=np.float64,
     )
-    return sparse_factors.solve, float(onenormest(transposed))
+    return factors.solve, float(onenormest(transposed))
 
 
 def _advantage(arm: Arm, values: Floats, costs: Floats, alpha: float) -> Floats:
