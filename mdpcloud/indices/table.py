@@ -23,7 +23,16 @@ from annotated_types import Ge, MinLen, Unit
 from mdpcloud.errors import InputError
 from mdpcloud.parameters import validate
 
-__all__ = ["FORMAT", "VERSION", "IndexTable", "NodeIndex", "TableNode", "TieOrder", "Units"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "IndexTable",
+    "NodeIndex",
+    "TableNode",
+    "TieOrder",
+    "Units",
+    "index_table_schema",
+]
 
 FORMAT: Literal["mdpcloud index table"] = "mdpcloud index table"
 VERSION: Literal[1] = 1
@@ -182,7 +191,7 @@ class IndexTable:
             if not (isinstance(name, str) and name):
                 yield f"policies: the name of a policy must not be empty, but is {name!r}"
             if not all(isinstance(one, NodeIndex) for one in indices) or len(indices) != n:
-                yield f"policies.{name} must be {n} indices, one per node, not {len(indices)}"
+                yield f"policies.{name} must be {n} indices, one per node, not {indices!r}"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -212,6 +221,35 @@ class IndexTable:
     def to_json(self) -> str:
         """Write the table as JSON; `from_json` gives back an equal one."""
         return json.dumps(dataclasses.asdict(self), indent=1, allow_nan=False) + "\n"
+
+
+def index_table_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a table, as it is in ``index_table.schema.json``.
+
+    What it cannot say are agreements between fields, such as one index per node, which `from_json`
+    and `mdpcloud.runtime` check too.
+    """
+    from pydantic import TypeAdapter
+
+    schema = _untitled(TypeAdapter(IndexTable).json_schema())
+    schema["title"] = "Index table of mdpcloud"
+    schema["description"], _, _ = schema["description"].partition("\n\nRaises")
+    fields, index = schema["properties"], schema["$defs"]["NodeIndex"]
+    fields["scenario_sha256"]["anyOf"][0]["pattern"] = f"^{SHA256.pattern}$"
+    fields["policies"]["propertyNames"] = {"minLength": 1}
+    index["if"] = {"properties": {"beyond": {"const": "last"}}}
+    index["then"] = {"properties": {"index": {"minItems": 1}}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _untitled(schema: Any) -> Any:
+    """Schema without the titles that say nothing but a field's name again."""
+    if isinstance(schema, list):
+        return [_untitled(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    titled = isinstance(schema.get("title"), str)
+    return {key: _untitled(part) for key, part in schema.items() if key != "title" or not titled}
 
 
 def _is_consequence(error: Mapping[str, Any]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.table import IndexTable
+from mdpcloud.indices.table import IndexTable, index_table_schema
 
 RECORD: dict[str, Any] = {
     "format": "mdpcloud index table",
@@ -113,3 +115,29 @@ def test_what_is_wrong_between_the_fields_is_named(fields: dict[str, Any], messa
 )
 def test_what_is_no_table_is_refused(text: str, message: str) -> None:
     assert message in refused(text)
+
+
+# --- the schema -----------------------------------------------------------------------------------
+
+SCHEMA = json.loads(
+    files("mdpcloud.indices").joinpath("index_table.schema.json").read_text(encoding="utf-8")
+)
+
+
+def test_the_schema_in_the_package_is_that_of_the_dataclass() -> None:
+    assert index_table_schema() == SCHEMA
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_schema_takes_a_table_and_refuses_what_is_none() -> None:
+    validator = Draft202012Validator(SCHEMA)
+    assert validator.is_valid(RECORD)
+    for wrong in (
+        {"other": 1},
+        {"version": 2},
+        {"scenario_sha256": "abc"},
+        {"nodes": []},
+        {"policies": {"": RECORD["policies"]["restless_bandit"]}},
+        {"policies": {"mine": [{"index": [], "beyond": "last"}] * 2}},
+    ):
+        assert not validator.is_valid({**RECORD, **wrong})
