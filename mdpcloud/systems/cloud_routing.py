@@ -30,7 +30,6 @@ from mdpcloud import indices as theory
 from mdpcloud.errors import InputError
 from mdpcloud.indices.bounds import (
     TIE_TOLERANCE,
-    accepts,
     critical_cost,
     exact_cap,
     lower_bound,
@@ -54,15 +53,15 @@ from mdpcloud.systems.routing_simulation import (
     unusual_laws,
 )
 from mdpcloud.systems.routing_split import split_means, split_rule
+from mdpcloud.systems.routing_tables import NEAR, NodePolicy
 
 if TYPE_CHECKING:
+    from mdpcloud.indices.table import IndexTable
     from mdpcloud.simulate.protocol import Simulation
 
 __all__ = ["CloudRouting", "Node"]
 
 MARGIN = 4  # jobs beyond the heuristics' thresholds in the first box
-NEAR = 60  # jobs: most waiting in the first box, and states whose indices are shown
-FARTHEST = 1_000_000  # states in which a policy's threshold is looked for
 CLOSED_FORM = 1e-12  # relative error of the closed forms
 
 
@@ -229,7 +228,7 @@ class CloudRouting:
     def start_caps(self) -> tuple[int, ...]:
         """Caps of a first box: a little beyond the Whittle index rule's thresholds."""
         caps = []
-        limits = [limit for limit, _ in self._thresholds("restless_bandit")]
+        limits = [policy.taken()[0] for policy in self._node_policies("restless_bandit")]
         for node, exact, limit in zip(self.nodes, self.exact_caps(), limits, strict=True):
             cap = 2 * node.servers if limit is None else max(limit, node.servers)
             cap = MARGIN + min(cap, 2 * node.servers + NEAR)
@@ -358,9 +357,52 @@ class CloudRouting:
     def indices(self) -> dict[str, list[list[float]]]:
         """Per index policy and node the index in states 0 ... last routable."""
         return {
-            name: [table.tolist() for _, table in self._thresholds(name)]
+            name: [policy.taken()[1].tolist() for policy in self._node_policies(name)]
             for name in self.policy_names[1:]
         }
+
+    def index_table(
+        self,
+        ties: str = "fastest",
+        policies: Sequence[str] | None = None,
+        states: int | None = None,
+    ) -> IndexTable:
+        """Index table for deployment.
+
+        Parameters
+        ----------
+        ties : {"first", "last", "fastest", "slowest"}
+            Which of several nodes of equal price takes the job.
+        policies : sequence of str, optional
+            Index policies; all by default.
+        states : int, optional
+            Entries of a node that never refuses, whose last entry goes on; by default twice its
+            servers and 61 more.
+
+        Examples
+        --------
+        >>> table = CloudRouting((Node(1, 1.0, 0.5),), 0.8, 0.6).index_table()
+        >>> len(table.policies["individually_optimal"][0].index)
+        4
+        """
+        from mdpcloud.indices.table_building import index_table_of
+
+        known = self.policy_names[1:]
+        for name in policies or ():
+            _check_known("index policy", name, known)
+        states = None if states is None else checked_count("states", states)
+        return index_table_of(
+            {
+                name: [policy.table(states) for policy in self._node_policies(name)]
+                for name in policies or known
+            },
+            self.outside_cost,
+            charges=self._charges,
+            servers=[node.servers for node in self.nodes],
+            ties=ties,
+            service_rates=[node.service_rate for node in self.nodes],
+            system="cloud_routing",
+        )
 
     def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
         """A policy by name.
@@ -372,19 +414,16 @@ class CloudRouting:
         ties : {"first", "last", "fastest", "slowest"}
             Which of several nodes of equal index takes the job.
         """
-        if name not in self.policy_names:
-            near = did_you_mean(name, self.policy_names)
-            raise InputError(
-                f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}{near}"
-            )
+        _check_known("policy", name, self.policy_names)
         order = tie_order(ties, [node.service_rate for node in self.nodes])
         if name == "bernoulli_split":
             return self._split_heuristic()
-        limits, tables = zip(*self._thresholds(name), strict=True)
+        policies = self._node_policies(name)
+        limits, tables = zip(*(policy.taken() for policy in policies), strict=True)
         return Heuristic(
             name,
             rule=IndexRule(
-                tuple(partial(self._prices, name, k) for k in range(len(self.nodes))),
+                tuple(policy.prices for policy in policies),
                 order,
                 TIE_TOLERANCE * self.outside_cost,
             ),
@@ -392,6 +431,13 @@ class CloudRouting:
             indices=[table.tolist() for table in tables],
             notes=tuple(n for n in map(condition_note, self._theory) if n),
         )
+
+    def _node_policies(self, name: str) -> list[NodePolicy]:
+        """What an index policy does at each node."""
+        return [
+            NodePolicy(node, partial(self._index, name, k), self.outside_cost, charge)
+            for k, (node, charge) in enumerate(zip(self._theory, self._charges, strict=True))
+        ]
 
     def _index(self, name: str, k: int, last: int) -> NDArray[np.float64]:
         node = self._theory[k]
@@ -402,36 +448,6 @@ class CloudRouting:
         blocked = None if node.room is None else max(self.outside_cost - self._charges[k], 0.0)
         rate = float(self.split.rates[k])
         return theory.policy_improvement(node, rate, last, blocked_cost=blocked)
-
-    def _refused(self, k: int, index: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """From the first state on in which a rule of this index refuses."""
-        taken = accepts(index, self.outside_cost, self._charges[k])
-        refused: NDArray[np.bool_] = np.logical_or.accumulate(~taken)
-        return refused
-
-    def _prices(self, name: str, k: int, last: int) -> NDArray[np.float64]:
-        """Index and charge of a node in states 0..last, inf where it refuses."""
-        index = self._index(name, k, last)
-        return np.where(self._refused(k, index), np.inf, index + self._charges[k])
-
-    def _thresholds(self, name: str) -> list[tuple[int | None, NDArray[np.float64]]]:
-        """Per node the first state without routing (None: never), and the indices before it."""
-        return [self._threshold(name, k) for k in range(len(self.nodes))]
-
-    def _threshold(self, name: str, k: int) -> tuple[int | None, NDArray[np.float64]]:
-        node, charge = self._theory[k], self._charges[k]
-        shown = last = 2 * node.servers + NEAR
-        endless = node.room is None and accepts(upper_bound(node), self.outside_cost, charge)
-        while True:
-            last = last if node.room is None else min(last, node.room)
-            index = self._index(name, k, last)
-            refused = self._refused(k, index)
-            if refused[-1]:
-                first = int(np.argmax(refused))
-                return first, index[:first]
-            if endless or last >= FARTHEST:
-                return None, index[: shown + 1]
-            last *= 4
 
     def _split_heuristic(self) -> Heuristic:
         shares = self.split.rates / self.arrival_rate
@@ -479,6 +495,12 @@ class CloudRouting:
         rule = self.heuristic(policy, ties).rule if isinstance(policy, str) else policy
         simulate = simulate_model if self.is_markovian else simulate_jobs
         return simulate(self, rule, start)
+
+
+def _check_known(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise InputError(f"{what} {name!r} is unknown; there are {', '.join(known)}{near}")
 
 
 def _at(k: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:

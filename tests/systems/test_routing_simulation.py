@@ -55,7 +55,7 @@ def test_an_exponential_law_that_is_named_changes_nothing() -> None:
 
 def test_indices_and_thresholds_are_those_of_the_rates_and_a_note_says_so() -> None:
     assert not ERLANG.is_markovian
-    assert ERLANG.indices() == PLAIN.indices()
+    assert ERLANG.index_table() == PLAIN.index_table()
     assert ERLANG.exact_caps() == PLAIN.exact_caps()
     assert ERLANG.notes[0].startswith("service of nodes[1] is erlang (scv 0.3333): indices,")
     many = replace(

@@ -131,10 +131,10 @@ def test_the_restless_bandit_policy_fails_where_waiting_is_cheaper_than_service(
 @given(systems(general_nodes, states=200))
 def test_the_indices_do_not_decrease_in_the_jobs_present(system: CloudRouting) -> None:
     assume(all(map(rho_is_monotone, system._theory)))
-    for name, tables in system.indices().items():
-        for k, table in enumerate(tables):
+    for name, columns in system.index_table().policies.items():
+        for k, column in enumerate(columns):
             finite = system.nodes[k].room is None or name != "policy_improvement"
-            assert not finite or (np.diff(table) >= -1e-12).all()
+            assert not finite or (np.diff(column.index) >= -1e-12).all()
 
 
 @few

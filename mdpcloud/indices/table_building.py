@@ -1,0 +1,145 @@
+"""Building an index table from the indices of nodes.
+
+A policy takes a job at a node up to the first state whose index plus charge exceeds the outside
+cost; the table ends there, or goes on with its last entry where no state refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mdpcloud.errors import InputError
+from mdpcloud.indices.bounds import TIE_TOLERANCE, accepts
+from mdpcloud.indices.result import ArmIndex
+from mdpcloud.indices.table import (
+    FORMAT,
+    VERSION,
+    IndexTable,
+    NodeIndex,
+    TableNode,
+    TieOrder,
+    Units,
+)
+from mdpcloud.model.matrices import Floats, as_floats
+
+__all__ = ["index_table_of", "refused"]
+
+STATE = "jobs at the node, in service and waiting"
+
+
+def index_table_of(
+    policies: Mapping[str, Sequence[ArmIndex | ArrayLike]],
+    outside_cost: float,
+    *,
+    charges: Sequence[float] | None = None,
+    servers: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    ties: str = "first",
+    service_rates: Sequence[float] | None = None,
+    system: str = "own arms",
+) -> IndexTable:
+    """Index table of nodes of one's own.
+
+    Parameters
+    ----------
+    policies : mapping of str to sequence of ArmIndex or (n,) arrays
+        Per policy and node the index of states 0, 1, ..., jobs in service and waiting: the price of
+        one more job. An arm has such an index if it is active where it turns jobs away, its work
+        the jobs turned away. Of an arm cut from an unbounded one only the states before the first
+        that is not settled count.
+    outside_cost : float
+        Cost of a job that no node takes.
+    charges : sequence of float, optional
+        Cost of routing a job to each node; 0 by default.
+    servers : sequence of int, optional
+        Number of servers of each node; 1 by default.
+    names : sequence of str, optional
+        By default ``node 0``, ``node 1``, ...
+    ties : {"first", "last", "fastest", "slowest"}
+        Which of several nodes of equal price takes the job.
+    service_rates : sequence of float, optional
+        Rate of one server of each node; needed for the last two ties.
+    system : str
+        What the table says of its origin.
+
+    Raises
+    ------
+    InputError
+        If anything does not fit, or an index is nan or -inf before the state that refuses.
+    NoIndexError
+        If an arm has no index.
+
+    Examples
+    --------
+    >>> table = index_table_of({"mine": [[0.0, 0.1, 0.3], [0.2, 0.2]]}, 0.25, servers=[1, 2])
+    >>> [(one.index, one.beyond) for one in table.policies["mine"]]
+    [((0.0, 0.1), 'refuse'), ((0.2, 0.2), 'last')]
+    """
+    from mdpcloud import __version__
+    from mdpcloud.simulate.separable import tie_order
+
+    n = max((len(indices) for indices in policies.values()), default=0)
+    names = names or [f"node {k}" for k in range(n)]
+    servers, charges = servers or [1] * n, charges or [0.0] * n
+    if ties in ("fastest", "slowest") and service_rates is None:
+        raise InputError(f"ties is {ties!r}, which needs service_rates, one per node")
+    columns = {"names": names, "servers": servers, "charges": charges}
+    columns |= {f"policies[{name!r}]": indices for name, indices in policies.items()}
+    if service_rates is not None:
+        columns["service_rates"] = service_rates
+    _check_lengths(columns, n)
+    order = tie_order(ties, service_rates or [1.0] * n)
+    return IndexTable(
+        format=FORMAT,
+        version=VERSION,
+        generator=f"mdpcloud {__version__}",
+        system=system,
+        name=system,
+        scenario_sha256=None,
+        units=Units("time unit", "cost unit", "cost unit per job"),
+        state=STATE,
+        outside_cost=outside_cost,
+        ties=TieOrder(ties, tuple(order.tolist()), TIE_TOLERANCE * abs(outside_cost)),  # type: ignore[arg-type]
+        nodes=tuple(map(TableNode, names, servers, charges)),
+        policies={
+            name: tuple(
+                _node_index(one, outside_cost, charge, f"policies[{name!r}][{k}]")
+                for k, (one, charge) in enumerate(zip(indices, charges, strict=True))
+            )
+            for name, indices in policies.items()
+        },
+    )
+
+
+def refused(index: Floats, outside_cost: float, charge: float) -> NDArray[np.bool_]:
+    """From the first state on in which a rule of this index refuses; of the index' shape."""
+    found: NDArray[np.bool_] = np.logical_or.accumulate(~accepts(index, outside_cost, charge))
+    return found
+
+
+def _node_index(given: Any, outside_cost: float, charge: float, place: str) -> NodeIndex:
+    index = _settled(given) if isinstance(given, ArmIndex) else as_floats(given, place)
+    if index.ndim != 1 or index.size == 0:
+        raise InputError(f"{place} has shape {index.shape}; an index of each state is needed")
+    closed = refused(index, outside_cost, charge)
+    taken = index[: int(np.argmax(closed))] if closed[-1] else index
+    if np.isnan(index[: taken.size + 1]).any() or np.isneginf(taken).any():
+        raise InputError(f"{place} must be finite up to the first state that refuses a job")
+    return NodeIndex(tuple(taken.tolist()), "refuse" if closed[-1] else "last")
+
+
+def _settled(arm: ArmIndex) -> Floats:
+    """The index up to the first state in which the cut of the arm shows."""
+    if arm.settled is None or arm.settled.all():
+        return arm.index
+    return arm.index[: int(np.argmin(arm.settled))]
+
+
+def _check_lengths(columns: Mapping[str, Sequence[Any]], n: int) -> None:
+    for name, column in columns.items():
+        if len(column) != n:
+            raise InputError(f"{name} has {len(column)} entries for {n} nodes; one each is needed")
