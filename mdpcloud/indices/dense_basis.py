@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from mdpcloud.indices.path_start import Singular
+from mdpcloud.indices.path_equations import Bools, Singular
 from mdpcloud.model.matrices import Floats
 
 if TYPE_CHECKING:
-    from mdpcloud.indices.path_start import Equations
+    from mdpcloud.indices.path_equations import Equations
 
 __all__ = ["DenseBasis"]
 
-Bools = NDArray[np.bool_]
 BLAS: Any = blas  # their stubs know no keywords
 LAPACK: Any = lapack
 
@@ -41,6 +40,7 @@ class DenseBasis:
         if fault:
             raise Singular
         self.equations = equations
+        self.stride = max(4 * self.block, policy.size // 4)
         self._columns: Floats | None = None
 
     @property

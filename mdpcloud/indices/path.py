@@ -1,9 +1,9 @@
 """The optimal policies of a single arm at every price of work.
 
-With the equations of `mdpcloud.indices.path_start`, delta = a - p m is passive minus active value
-under a policy, and M = D A^-1. The policy is optimal while delta >= 0 in its active free states and
-<= 0 in the passive ones. As the price grows the next state to change is, with s = 1 for an active
-and -1 for a passive state, the one with the least price
+With the equations of `mdpcloud.indices.path_equations`, delta = a - p m is passive minus active
+value under a policy, and M = D A^-1. The policy is optimal while delta >= 0 in its active free
+states and <= 0 in the passive ones. As the price grows the next state to change is, with s = 1 for
+an active and -1 for a passive state, the one with the least price
 
     a_i / m_i    among the states with s_i m_i > 0;
 
@@ -11,8 +11,10 @@ its change moves both parts of delta and M by a rank-one step (q is the column o
 
     pivot = 1 + s q_i,   delta -= q s delta_i / pivot,   M -= q (s M[i, :]) / pivot.
 
-Columns come from M at the last rebase: M_now = M - K R, where K has the columns of the states B
-changed since and L R = M[B, :], L lower triangular with K's entries and the pivots / s.
+The pivot is the ratio of both determinants: 0 if the next policy has several recurrent classes.
+Then another state that would change at the same price comes first, or all of them change together;
+if that does not help the arm is multichain. Changes wait in `mdpcloud.indices.path_changes` until
+they are one product of matrices, and `mdpcloud.indices.path_error` refines delta now and then.
 
 n changes cost 14/3 n^3 operations for dense arms, nearly all of them products of matrices. The path
 ends where no state is left that would change, or after 10 n changes.
@@ -24,20 +26,23 @@ fast-pivoting algorithm for Whittle's restless bandit index", Mathematics 8(12) 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
+from mdpcloud.errors import SolveError
 from mdpcloud.indices.arm import Arm
+from mdpcloud.indices.path_changes import Changes
+from mdpcloud.indices.path_equations import Basis, Bools, Equations, equations_of
+from mdpcloud.indices.path_error import Fresh, price_errors, refreshed
 from mdpcloud.indices.path_start import (
-    ROUNDING,
-    Basis,
-    Equations,
+    TOO_ILL,
     MultichainPolicy,
-    equations_of,
+    check_chain,
+    factored,
     first_policy,
 )
 from mdpcloud.indices.result import PricePath
@@ -46,9 +51,13 @@ from mdpcloud.model.matrices import Floats
 __all__ = ["MultichainPolicy", "price_path"]
 
 Progress = Callable[[int, int], object]
-BLAS: Any = blas
-
 CHANGES = 10  # times the number of states, at most
+SLACK = 0.5  # times the error of the marginal work: less is none
+SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is looked at
+HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
+TIED = 1e-13  # relative difference of equal prices
+LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
+WORN = 1e-11  # relative move of the last step of refinement after which a policy is factored afresh
 
 
 def price_path(
@@ -97,49 +106,130 @@ def price_path(
 class Walk:
     """A policy, its differences, and the changes on the way to it."""
 
-    def __init__(self, equations: Equations, policy: NDArray[np.bool_], basis: Basis) -> None:
+    def __init__(self, equations: Equations, policy: Bools, basis: Basis) -> None:
         self.equations = equations
-        self.first, self.policy, self.basis = policy, policy.copy(), basis
-        self.changes = Changes(basis, equations.free.size + 1)
+        self.first, self.policy = policy, policy.copy()
         self.sign = np.where(policy[equations.free], 1.0, -1.0)
-        x = basis.solve(equations.chosen(policy))
-        images = equations.images(x)
-        self.cost, self.work = equations.differences(images, x).T.copy()
-        self.work *= -1.0
-        sizes = np.abs(images[0]) + np.abs(images[1])
-        self.slack = ROUNDING * np.maximum(sizes[equations.free, 1], 1.0)
         self.price = -np.inf
         self.prices: list[float] = []
+        self.errors: list[float] = []
         self.places: list[int] = []
         self.marginal: list[tuple[float, float]] = []
-        self.totals = [(-self.cost[-1], self.work[-1])]
         self.complete = False
+        self._begin(basis)
+        self.totals = [self._total()]
+
+    def _begin(self, basis: Basis) -> None:
+        """Differences from the factors of the policy now."""
+        self.basis = basis
+        self.changes = Changes(basis, self.equations.free.size + 1)
+        x = basis.solve(self.equations.chosen(self.policy))
+        carried = self.equations.differences(self.equations.images(x), x)
+        self._adopt(refreshed(self.equations, basis, self.policy, carried))
+
+    def _adopt(self, fresh: Fresh) -> None:
+        """Take differences from a refinement."""
+        self.fresh = fresh
+        self.cost, self.work = np.ascontiguousarray(fresh.differences.T)
+        self.work *= -1.0
+        self.slack = SLACK * fresh.errors[:-1, 1]
+
+    def _total(self) -> tuple[float, float]:
+        return -float(self.cost[-1]), float(self.work[-1])
 
     def step(self) -> bool:
         """Change the next state; False if none is left."""
         place = self._next()
         if place is None or len(self.prices) >= CHANGES * self.first.size:
             self.complete = place is None
+            self._refresh()
             return False
-        sign = self.sign[place]
-        column = self.changes.column(int(self.equations.free[place]))
-        pivot = 1.0 + sign * column[place]
-        self._record(place)
-        self.cost -= column * (sign * self.cost[place] / pivot)
-        self.work -= column * (sign * self.work[place] / pivot)
-        self.totals.append((-self.cost[-1], self.work[-1]))
-        self.sign[place] = -sign
-        self.policy[self.equations.free[place]] ^= True
-        self.changes.add(place, column, sign * pivot)
-        if self.changes.count == self.changes.block:
-            self.changes.rebase(self.policy)
+        column = self._column(place)
+        if self._pivot(place, column) < SINGULAR:
+            self._pass_by(place, column)
+        else:
+            self._change(place, column)
         return True
 
     def _next(self) -> int | None:
-        leaving = np.flatnonzero(self.sign * self.work[:-1] > self.slack)
+        leaving = self._leaving()
         if leaving.size == 0:
             return None
         return int(leaving[np.argmin(self.cost[leaving] / self.work[leaving])])
+
+    def _leaving(self) -> NDArray[np.intp]:
+        found: NDArray[np.intp] = np.flatnonzero(self.sign * self.work[:-1] > self.slack)
+        return found
+
+    def _column(self, place: int) -> Floats:
+        return self.changes.column(int(self.equations.free[place]))
+
+    def _pivot(self, place: int, column: Floats) -> float:
+        """Pivot relative to the size of its terms."""
+        entry = float(self.sign[place] * column[place])
+        return (1.0 + entry) / (1.0 + abs(entry))
+
+    # --- policies that are singular, or nearly so -------------------------------------------------
+
+    def _pass_by(self, place: int, column: Floats) -> None:
+        """Get past the next policy, which has several recurrent classes or is ill-conditioned."""
+        tied = self._tied(place)
+        for other in tied[tied != place]:
+            found = self._column(int(other))
+            if self._pivot(int(other), found) >= SINGULAR:
+                return self._change(int(other), found)
+        try:
+            check_chain(self.equations, self._with(tied[tied == place]))
+        except MultichainPolicy:
+            if tied.size == 1:
+                raise
+            return self._jump(tied)
+        if self._pivot(place, column) < HOPELESS:
+            raise SolveError(TOO_ILL)
+        return self._change(place, column)
+
+    def _tied(self, place: int) -> NDArray[np.intp]:
+        """States that would change at the same price, up to errors."""
+        leaving = self._leaving()
+        price = self.cost[place] / self.work[place]
+        slack = self.fresh.errors[leaving] + TIED * self.fresh.scale[leaving]
+        ahead = np.abs(self.cost[leaving] - price * self.work[leaving])
+        return leaving[ahead <= slack[:, 0] + abs(price) * slack[:, 1]]
+
+    def _with(self, places: NDArray[np.intp]) -> Bools:
+        """The policy after some changes."""
+        policy = self.policy.copy()
+        policy[self.equations.free[places]] ^= True
+        return policy
+
+    def _jump(self, places: NDArray[np.intp]) -> None:
+        """Change several states at once, where the policies between are multichain."""
+        policy = self._with(places)
+        check_chain(self.equations, policy)
+        for place in places:
+            self._record(int(place))
+        self._refresh()
+        self.policy = policy
+        self.sign[places] *= -1.0
+        self._begin(factored(self.equations, policy))
+        self.totals.extend([self._total()] * places.size)
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def _change(self, place: int, column: Floats) -> None:
+        """Change a state and what depends on it."""
+        self._record(place)
+        sign = self.sign[place]
+        pivot = 1.0 + sign * column[place]
+        self.cost -= column * (sign * self.cost[place] / pivot)
+        self.work -= column * (sign * self.work[place] / pivot)
+        self.totals.append(self._total())
+        lossy = self._pivot(place, column) < LOSSY
+        self.sign[place] = -sign
+        self.policy[self.equations.free[place]] ^= True
+        self.changes.add(place, column, sign * pivot)
+        if lossy or self.changes.count == self.changes.block:
+            self._rebase(lossy)
 
     def _record(self, place: int) -> None:
         cost, work = float(self.cost[place]), float(self.work[place])
@@ -147,6 +237,36 @@ class Walk:
         self.prices.append(self.price)
         self.places.append(place)
         self.marginal.append((cost, work))
+
+    def _rebase(self, lossy: bool) -> None:
+        """Move M to the policy now, and refine the differences now and then."""
+        if lossy or len(self.places) - len(self.errors) >= self.basis.stride:
+            self._refresh()
+        else:
+            self.changes.rebase(self.policy)
+
+    def _refresh(self) -> None:
+        """Refine the differences; estimate the errors of the prices found since the last time."""
+        self.changes.rebase(self.policy)
+        carried = np.stack([self.cost, -self.work], axis=1)
+        before, fresh = self.fresh, self._refined(carried)
+        since = len(self.errors)
+        places, marginal = np.array(self.places[since:], np.intp), np.array(self.marginal[since:])
+        if places.size:
+            errors = price_errors(fresh, before, places, marginal)
+            gaps = np.array(self.prices[since:]) - marginal[:, 0] / marginal[:, 1]
+            self.errors.extend((errors + gaps).tolist())
+        self._adopt(fresh)
+
+    def _refined(self, carried: Floats) -> Fresh:
+        """Refined differences, after a new factorisation if M has lost too many digits."""
+        fresh = refreshed(self.equations, self.basis, self.policy, carried)
+        if fresh.shaken <= WORN or (self.basis.policy == self.policy).all():
+            return fresh
+        self.basis = factored(self.equations, self.policy)
+        self.changes = Changes(self.basis, self.equations.free.size + 1)
+        again = refreshed(self.equations, self.basis, self.policy, fresh.differences)
+        return dataclasses.replace(again, moved=max(fresh.moved, again.moved))
 
     def result(self) -> PricePath:
         """The path so far."""
@@ -158,9 +278,8 @@ class Walk:
             active[k] = now[state]
         marginal = np.array(self.marginal).reshape(-1, 2)
         totals = np.array(self.totals)
-        prices = np.array(self.prices)
         return PricePath(
-            prices,
+            np.array(self.prices),
             states,
             active,
             self.first,
@@ -168,51 +287,6 @@ class Walk:
             totals[:, 1],
             marginal[:, 0],
             marginal[:, 1],
-            1e-10 * np.abs(prices),
+            np.array(self.errors),
             self.complete,
         )
-
-
-class Changes:
-    """Changes since the last rebase: M_now = M - K L^-1 M[rows, :]."""
-
-    def __init__(self, basis: Basis, rows: int) -> None:
-        self.basis = basis
-        self.block: int = basis.block
-        self.K = np.zeros((rows, self.block), order="F")
-        self.rows = np.zeros(self.block, np.intp)
-        self._clear()
-
-    def _clear(self) -> None:
-        self.count = 0
-        self.L = np.eye(self.block, order="F")
-
-    def applied(self, base: Floats) -> Floats:
-        """A column (f+1,) of M at the last rebase, brought to the policy now."""
-        if self.count == 0:
-            return base.copy()
-        part = np.zeros(self.block)
-        part[: self.count] = base[self.rows[: self.count]]
-        part = BLAS.dtrsv(self.L, part, lower=1)
-        applied: Floats = base - self.K[:, : self.count] @ part[: self.count]
-        return applied
-
-    def column(self, state: int) -> Floats:
-        """Column (f+1,) of M now."""
-        return self.applied(self.basis.column(state))
-
-    def add(self, place: int, column: Floats, pivot: float) -> None:
-        """Note a change of the free state with this place, its column and its pivot / s."""
-        k = self.count
-        self.L[k, :k] = self.K[place, :k]
-        self.L[k, k] = pivot
-        self.K[:, k] = column
-        self.rows[k] = place
-        self.count += 1
-
-    def rebase(self, policy: NDArray[np.bool_]) -> None:
-        """Move M to the policy now."""
-        k = self.count
-        if k:
-            self.basis.rebase(policy, self.rows[:k], self.K[:, :k], self.L[:k, :k])
-        self._clear()

@@ -1,44 +1,22 @@
-"""The equations of an arm's policies, and the optimal policy below all prices.
+"""The optimal policy of a single arm below all prices.
 
-A policy that is active in S has values x, affine in the price p, with
-
-    A_S x = c_S + p w_S,        row i of A_S:  alpha e_i - Q_a[i, :],  a the action in i,
-
-where Q is the generator (P - I in discrete time) with the diagonal that makes its rows sum to 0.
-For the average cost (alpha = 0) the value of a reference state is 0; in its place x has the gain,
-divided by a typical rate r, and the column of A is r. Passive minus active value, per unit of time:
-
-    delta = (c_0 - c_1) + p (w_0 - w_1) - D x = a - p m,     D = A_passive - A_active.
-
-Below all prices the optimal policy does the most work and, among those that do, costs least: the
-signs of (m, a), compared in this order, are those of a policy that policy iteration reaches.
+Below all prices the optimal policy does the most work and, among those that do, costs least: with
+delta = a - p m (`mdpcloud.indices.path_equations`), the signs of (m, a), compared in this order,
+are those of the policy. Policy iteration reaches it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mdpcloud.errors import InputError, MultichainError, SolveError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.model.matrices import Floats
+from mdpcloud.errors import MultichainError, SolveError
+from mdpcloud.indices.path_equations import Basis, Bools, Equations, Singular
 
-__all__ = [
-    "Basis",
-    "Equations",
-    "MultichainPolicy",
-    "Singular",
-    "check_chain",
-    "equations_of",
-    "first_policy",
-]
+__all__ = ["TOO_ILL", "MultichainPolicy", "check_chain", "factored", "first_policy"]
 
-Bools = NDArray[np.bool_]
-
+TOO_ILL = "the equations of a policy of the single-arm problem are too ill-conditioned"
 MOST_IMPROVEMENTS = 200
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)
 
@@ -58,154 +36,6 @@ class MultichainPolicy(MultichainError):
         super().__init__(message)
         self.policy = policy
         self.classes = classes
-
-
-class Singular(Exception):
-    """The matrix of a policy has no factors."""
-
-
-class Basis(Protocol):
-    """Factors of the matrix of a policy, and M = D A^-1.
-
-    Row f of M, after those of the f free states, is that of the average (or of the start).
-    """
-
-    policy: Bools
-    """The policy of the factors."""
-    block: int
-    """Changes between rebases."""
-
-    def solve(self, right: Floats) -> Floats:
-        """A^-1 times (n, k) columns, by the factors."""
-
-    def column(self, state: int) -> Floats:
-        """Column (f+1,) of M at the last rebase."""
-
-    def product(self, right: Floats) -> Floats:
-        """M at the last rebase times (n, k) columns."""
-
-    def rebase(self, policy: Bools, rows: NDArray[np.intp], K: Floats, L: Floats) -> None:
-        """Move M to a policy: M -= K L^-1 M[rows, :]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Equations:
-    """The equations of an arm, discounted or not.
-
-    Attributes
-    ----------
-    arm : Arm
-    alpha : float
-        Discount rate, 0 for the average cost.
-    reference : int
-        State of value 0 if alpha is 0.
-    gain : float
-        Entry of the column of the gain, a typical rate; 0 if alpha > 0.
-    weights : (n,) array
-        The average cost, or the discounted one from the start, is weights . x.
-    """
-
-    arm: Arm
-    alpha: float
-    reference: int
-    gain: float
-    weights: Floats
-
-    @cached_property
-    def free(self) -> NDArray[np.intp]:
-        """States in which both actions are allowed, (f,)."""
-        return np.flatnonzero(self.arm.free)
-
-    @cached_property
-    def right(self) -> tuple[Floats, Floats]:
-        """Cost and work (n, 2) of both actions."""
-        passive, active = np.stack([self.arm.costs, self.arm.work], axis=2)
-        return passive, active
-
-    @cached_property
-    def sums(self) -> tuple[Floats, Floats]:
-        """Row sums (n, 1) of the moves, 1 or 0 up to rounding."""
-        one = np.ones((self.arm.n, 1))
-        return self.arm.moves[0] @ one, self.arm.moves[1] @ one
-
-    def chosen(self, policy: Bools) -> Floats:
-        """Right-hand sides (n, 2) of a policy, cost and work."""
-        return np.where(policy[:, None], self.right[1], self.right[0])
-
-    def images(self, x: Floats) -> tuple[Floats, Floats]:
-        """Products of both matrices A with columns x (n, k)."""
-        values = x
-        if self.alpha == 0.0:
-            values = x.copy()
-            values[self.reference] = 0.0
-        steady = self.alpha * values + self.gain * x[self.reference]
-        passive, active = (
-            steady + total * values - moves @ values
-            for moves, total in zip(self.arm.moves, self.sums, strict=True)
-        )
-        return passive, active
-
-    def differences(self, images: tuple[Floats, Floats], x: Floats) -> Floats:
-        """Passive minus active values (f+1, 2) of the free states; last minus the average."""
-        change = (self.right[0] - self.right[1]) - (images[0] - images[1])
-        return np.concatenate([change[self.free], -(self.weights @ x)[None]])
-
-    def basis(self, policy: Bools) -> Basis:
-        """Factors of a policy's matrix.
-
-        Raises
-        ------
-        Singular
-            If it has none.
-        """
-        if self.arm.is_sparse:
-            from mdpcloud.indices.sparse_basis import SparseBasis
-
-            return SparseBasis(self, policy)
-        from mdpcloud.indices.dense_basis import DenseBasis
-
-        return DenseBasis(self, policy)
-
-
-def equations_of(arm: Arm, alpha: float, start: Any = None) -> Equations:
-    """Equations of an arm.
-
-    Parameters
-    ----------
-    arm : Arm
-    alpha : float
-        Discount rate.
-    start : (n,) array or int, optional
-        Probabilities of the first state, or its number, for the discounted total; by default all
-        states are as likely.
-    """
-    first, second = (_entering(moves) for moves in arm.moves)
-    reference = int(np.argmax(np.minimum(first, second)))
-    if alpha > 0.0:
-        weights = _probabilities(start, arm.n) * ((1.0 + alpha) if arm.discrete else 1.0)
-        return Equations(arm, alpha, reference, 0.0, weights)
-    gain = float(max(first.sum(), second.sum()) / arm.n) or 1.0
-    weights = np.zeros(arm.n)
-    weights[reference] = gain
-    return Equations(arm, 0.0, reference, gain, weights)
-
-
-def _entering(moves: Any) -> Floats:
-    """Sum (n,) of the rates into every state."""
-    entering: Floats = np.asarray(moves.sum(axis=0)).ravel() - moves.diagonal()
-    return entering
-
-
-def _probabilities(start: Any, n: int) -> Floats:
-    if start is None:
-        return np.full(n, 1.0 / n)
-    if np.ndim(start) == 0:
-        found: Floats = np.eye(1, n, int(start))[0]
-        return found
-    probabilities = np.asarray(start, np.float64)
-    if probabilities.shape != (n,):
-        raise InputError(f"start has shape {probabilities.shape}; ({n},) is needed")
-    return probabilities
 
 
 # --- policies with several recurrent classes ------------------------------------------------------
@@ -257,6 +87,8 @@ def first_policy(equations: Equations) -> tuple[Bools, Basis]:
     """
     arm = equations.arm
     policy = np.where(arm.free, True, arm.forced)
+    if _does_most(equations, policy):
+        return policy, factored(equations, policy)
     for _ in range(MOST_IMPROVEMENTS):
         basis = factored(equations, policy)
         better = _improved(equations, basis)
@@ -266,13 +98,19 @@ def first_policy(equations: Equations) -> tuple[Bools, Basis]:
     raise SolveError("policies that do the most work do not settle")
 
 
+def _does_most(equations: Equations, policy: Bools) -> bool:
+    """Whether the work is the same in all states, so that any passivity lowers it."""
+    work, free = equations.chosen(policy)[:, 1], equations.free
+    return bool((work == work[0]).all() and (equations.arm.work[0, free] < work[0]).all())
+
+
 def factored(equations: Equations, policy: Bools) -> Basis:
     """Factors of a policy whose chain has one recurrent class."""
     try:
         return equations.basis(policy)
     except Singular as error:
         check_chain(equations, policy)
-        raise SolveError("the equations of a policy are too ill-conditioned") from error
+        raise SolveError(TOO_ILL) from error
 
 
 def _improved(equations: Equations, basis: Basis) -> Bools:

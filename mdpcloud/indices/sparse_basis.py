@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from mdpcloud.indices.path_start import Singular
+from mdpcloud.indices.path_equations import Bools, Singular
 from mdpcloud.model.matrices import Floats
 
 if TYPE_CHECKING:
-    from mdpcloud.indices.path_start import Equations
+    from mdpcloud.indices.path_equations import Equations
 
 __all__ = ["SparseBasis"]
-
-Bools = NDArray[np.bool_]
 
 
 class SparseBasis:
     """Factors of the matrix of a policy; a `Basis`."""
 
-    block = 32
+    block = stride = 32
 
     def __init__(self, equations: Equations, policy: Bools) -> None:
         self.equations = equations
