@@ -34,6 +34,9 @@ class BirthDeathArm:
         Passive and active, per unit of time.
     enlarged : function without arguments, or None
         Builds the same arm with twice the room, where the room is a cut of an unbounded arm.
+    top : int or None
+        The only action allowed in the last state, whose numbers then stand in both rows; None if
+        both are.
     label : function from state number to str
         Names of the states in messages.
     """
@@ -43,6 +46,7 @@ class BirthDeathArm:
     costs: Floats
     work: Floats
     enlarged: Callable[[], BirthDeathArm] | None = None
+    top: int | None = None
     label: Label = str
 
     @property
@@ -60,6 +64,9 @@ class BirthDeathArm:
         generators = (_generator(*rates) for rates in zip(self.births, self.deaths, strict=True))
         costs, work = self.costs, self.work
         arm = rate_arm(*generators, *costs, work0=work[0], work1=work[1])
+        if self.top is not None:
+            last = np.arange(self.n) == self.n - 1
+            arm = replace(arm, free=~last, forced=last & (self.top == 1))
         enlarged = self.enlarged
         if enlarged is None:
             return arm
@@ -89,7 +96,7 @@ def birth_death_arm(
     Parameters
     ----------
     births0, births1, deaths0, deaths1
-        Rates (1/time) of a step up and down, passive and active. Numbers and functions are cut to 0
+        Rates (1/time) of a step up and down, passive and active. Numbers and functions are set to 0
         where the step leads out of the states; arrays must be 0 there.
     costs0, costs1
         Costs per unit of time; 0 by default.
@@ -101,7 +108,8 @@ def birth_death_arm(
         The largest state; needed if no argument is an array.
     unbounded : bool
         Whether the room is a cut of an arm without a largest state. Such an arm can be built again
-        with twice the room, unless an argument is an array.
+        with twice the room, unless an argument is an array. Where nothing but births told the
+        actions apart in its last state, the arm must take that of fewer births there.
 
     Returns
     -------
@@ -140,7 +148,20 @@ def birth_death_arm(
             work1=work1,
             room=2 * (states.size - 1),
         )
-    return BirthDeathArm(births, deaths, _stacked(costs, states), _stacked(work, states), build)
+    found = BirthDeathArm(births, deaths, _stacked(costs, states), _stacked(work, states), build)
+    return found if build is None else _closed(found, births0, births1)
+
+
+def _closed(arm: BirthDeathArm, *births: Any) -> BirthDeathArm:
+    """The cut of an arm; in its last state the action is decided if only births differed there."""
+    last = arm.n - 1
+    wanted = [float(np.broadcast_to(_on_states(b, np.arange(arm.n)), arm.n)[last]) for b in births]
+    if arm.deaths[0, last] != arm.deaths[1, last] or wanted[0] == wanted[1]:
+        return arm
+    top = int(wanted[1] < wanted[0])
+    for values in (arm.costs, arm.work):
+        values[:, last] = values[top, last]
+    return replace(arm, top=top)
 
 
 def _is_array(value: Any) -> bool:

@@ -26,7 +26,9 @@ LEAST_TOTAL = 2.0**-960  # of Z, below which the policy counts as multichain
 SAFETY = 1.0 + 2.0**-20
 LOST = 2.0**-10  # spread at which the rates have no digits worth speaking of
 
-CERTIFIED, MULTICHAIN, NO_MARGIN = 0, 1, 2
+CERTIFIED, MULTICHAIN, NO_MARGIN, DISORDER = 0, 1, 2, 3
+EITHER = -1.0  # error of a state whose actions are the same
+START = (1.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)  # nothing lies before the first state
 
 
 @kernel()
@@ -126,6 +128,21 @@ def _meets(onward, back, left, right):
 
 
 @kernel()
+def _turns(rates):
+    """Whether marginal work may fall as more states before (after) this one become active.
+
+    It does where Db (d1 + rhoL) > Dd b1 (where Db d0 > Dd (b0 + rhoR), as fewer do).
+    """
+    b0, b1, d0, d1, left, left_error, right, right_error = rates
+    more, less = b0 - b1, d0 - d1
+    rise, fall = more * (d1 + left), less * b1
+    active = rise - fall + 8.0 * UNIT * (abs(rise) + abs(fall)) + abs(more) * left_error
+    rise, fall = more * d0, less * (b0 + right)
+    passive = rise - fall + 8.0 * UNIT * (abs(rise) + abs(fall)) + abs(less) * right_error
+    return active > 0.0, passive > 0.0
+
+
+@kernel()
 def far_blocks(alpha, onward, back, cost, work, step, found):
     """The block beyond every state, under one action, seen from the last state on.
 
@@ -133,58 +150,58 @@ def far_blocks(alpha, onward, back, cost, work, step, found):
     """
     n = cost.size
     k = n - 1 if step > 0 else 0
-    block = (1.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for _ in range(n):
-        for field in range(7):
-            found[k, field] = 0.0
+    block = START
+    for position in range(n):
         found[k, 0], found[k, 1], found[k, 2] = block[0], block[1], block[2]
         found[k, 3], found[k, 4], found[k, 5], found[k, 6] = block[3], block[4], block[5], block[6]
-        follower = k - step
-        if 0 <= follower < n:
-            block = _advance(
-                block,
-                alpha,
-                back[k],
-                onward[k],
-                cost[follower] - cost[k],
-                work[follower] - work[k],
-            )
-        k = follower
+        if position < n - 1:
+            after = k - step
+            cost_step, work_step = cost[after] - cost[k], work[after] - work[k]
+            block = _advance(block, alpha, back[k], onward[k], cost_step, work_step)
+            k = after
 
 
 @kernel()
-def threshold_indices(
-    alpha, onward, back, costs, work, step, beyond, values, errors, marginal_cost, marginal_work
-):
+def _seen_back(blocks, k):
+    """A block of `far_blocks`: averages of the block less those of the state."""
+    rho, shift, spread = blocks[k, 0], int(blocks[k, 1]), blocks[k, 2]
+    return rho, shift, spread, -blocks[k, 3], blocks[k, 4], -blocks[k, 5], blocks[k, 6]
+
+
+@kernel()
+def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, found):
     """Index of every state under the policy that is active before it and passive from it on.
+
+    Parameters
+    ----------
+    beyond : (n, 7) array
+        `far_blocks` of the passive action.
+    ordered : bool
+        Whether to stop at an index that exceeds an earlier one by more than both errors.
+    found : (4, n) array
+        Filled with indices, errors, marginal costs and marginal work.
 
     Returns
     -------
-    status, state
-        `CERTIFIED`, or why not and where.
+    status, turns_active, turns_passive
+        `CERTIFIED` if marginal work is positive, or why not; and whether some state's marginal work
+        may fall as more, or fewer, states become active.
     """
-    n = values.size
+    n = work.shape[1]
     k = 0 if step > 0 else n - 1
-    block = (1.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for _ in range(n):
-        far = (
-            beyond[k, 0],
-            int(beyond[k, 1]),
-            beyond[k, 2],
-            -beyond[k, 3],
-            beyond[k, 4],
-            -beyond[k, 5],
-            beyond[k, 6],
-        )
+    block = START
+    least, least_error = math.inf, 0.0
+    turns_active, turns_passive = False, False
+    for position in range(n):
+        far = _seen_back(beyond, k)
         b0, b1, d0, d1 = onward[0, k], onward[1, k], back[0, k], back[1, k]
         if not (_meets(b0, d0, block[0], far[0]) and _meets(b1, d1, block[0], far[0])):
-            return MULTICHAIN, k
+            return MULTICHAIN, True, True
         if block[2] > LOST or far[2] > LOST:
-            return NO_MARGIN, k
+            return NO_MARGIN, True, True
         cost_gap, work_gap = costs[0, k] - costs[1, k], work[0, k] - work[1, k]
         if b0 == b1 and d0 == d1:
-            saved, saved_error = cost_gap, UNIT * abs(cost_gap)
-            done, done_error = -work_gap, UNIT * abs(work_gap)
+            saved, saved_error, done, done_error = cost_gap, 0.0, -work_gap, 0.0
             total = 1.0
         else:
             left, left_error = _rate(block)
@@ -197,111 +214,101 @@ def threshold_indices(
             done, done_error = _weighed(rates, cross, block[5], block[6], far[5], far[6], work_gap)
             done = -done
             total = d0 * right + b0 * left + left * right
-        if saved == 0.0 and done == 0.0 and b0 == b1 and d0 == d1:
-            values[k], errors[k] = math.inf, 0.0
-            marginal_cost[k], marginal_work[k] = 0.0, 0.0
+            turn_active, turn_passive = _turns(rates)
+            turns_active, turns_passive = (
+                turns_active or turn_active,
+                turns_passive or turn_passive,
+            )
+        if b0 == b1 and d0 == d1 and done == 0.0:
+            found[0, k] = math.copysign(math.inf, saved)
+            found[1, k] = EITHER if saved == 0.0 else 0.0
         else:
             sure = done - SAFETY * done_error
             if not (sure > 0.0 and total >= LEAST_TOTAL):
-                return NO_MARGIN, k
-            values[k] = saved / done
-            errors[k] = SAFETY * (saved_error + abs(values[k]) * done_error) / sure
-            errors[k] += 2.0 * UNIT * abs(values[k])
-            marginal_cost[k], marginal_work[k] = saved / total, done / total
-        follower = k + step
-        if 0 <= follower < n:
-            block = _advance(
-                block,
-                alpha,
-                b1,
-                d1,
-                costs[1, follower] - costs[1, k],
-                work[1, follower] - work[1, k],
-            )
-        k = follower
-    return CERTIFIED, -1
+                return NO_MARGIN, True, True
+            index = saved / done
+            error = SAFETY * (saved_error + abs(index) * done_error) / sure
+            found[0, k], found[1, k] = index, error + 4.0 * UNIT * abs(index)
+        found[2, k], found[3, k] = saved / total, done / total
+        if ordered and found[1, k] >= 0.0:
+            if found[0, k] > least and not found[0, k] - least <= found[1, k] + least_error:
+                return DISORDER, True, True
+            if found[0, k] < least:
+                least, least_error = found[0, k], found[1, k]
+        if position < n - 1:
+            after = k + step
+            cost_step, work_step = costs[1, after] - costs[1, k], work[1, after] - work[1, k]
+            block = _advance(block, alpha, b1, d1, cost_step, work_step)
+            k = after
+    return CERTIFIED, turns_active, turns_passive
 
 
 @kernel()
-def extreme_margins(alpha, onward, back, costs, work, step, action, beyond):
-    """Whether activity is work in every state under the policy that always takes one action.
+def work_is_marginal(alpha, onward, back, work, step, action, beyond):
+    """Whether marginal work is positive in every state under the policy of one action.
 
     `beyond` are the blocks of `far_blocks` under that action.
     """
     n = work.shape[1]
     k = 0 if step > 0 else n - 1
-    block = (1.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for _ in range(n):
-        far = (
-            beyond[k, 0],
-            int(beyond[k, 1]),
-            beyond[k, 2],
-            0.0,
-            0.0,
-            -beyond[k, 5],
-            beyond[k, 6],
-        )
+    block = START
+    for position in range(n):
+        far = _seen_back(beyond, k)
         b0, b1, d0, d1 = onward[0, k], onward[1, k], back[0, k], back[1, k]
-        same = b0 == b1 and d0 == d1
         gap = work[0, k] - work[1, k]
-        if same:
-            if gap > 0.0:
-                return k
-        else:
+        if not (b0 == b1 and d0 == d1):
             left, left_error = _rate(block)
             right, right_error = _rate(far)
             rates = (b0, b1, d0, d1, left, left_error, right, right_error)
             before, before_error, after, after_error = block[5], block[6], far[5], far[6]
             if action == 1:
                 after -= gap
-                after_error += UNIT * (abs(after) + abs(gap))
+                after_error += UNIT * (abs(after) + 2.0 * abs(gap))
             else:
                 before -= gap
-                before_error += UNIT * (abs(before) + abs(gap))
-            done, error = _weighed(
-                rates, _cross(b0, b1, d0, d1), before, before_error, after, after_error, gap
-            )
+                before_error += UNIT * (abs(before) + 2.0 * abs(gap))
+            cross = _cross(b0, b1, d0, d1)
+            done, error = _weighed(rates, cross, before, before_error, after, after_error, gap)
             if not -done > SAFETY * error:
-                return k
-        follower = k + step
-        if 0 <= follower < n:
-            block = _advance(
-                block,
-                alpha,
-                onward[action, k],
-                back[action, k],
-                0.0,
-                work[action, follower] - work[action, k],
-            )
-        k = follower
-    return -1
+                return False
+        elif gap > 0.0:
+            return False
+        if position < n - 1:
+            after_state = k + step
+            work_step = work[action, after_state] - work[action, k]
+            block = _advance(block, alpha, onward[action, k], back[action, k], 0.0, work_step)
+            k = after_state
+    return True
 
 
 @kernel()
 def put_in_order(values, errors, step):
     """Make the index nonincreasing along the steps, where it is so within its errors.
 
-    States whose actions are the same (inf) take the value before them, or after them at the start.
-    Returns the first state that is out of order, or -1.
+    States whose actions are the same take the value before them, or after them at the start.
+
+    Returns
+    -------
+    int
+        Number of states that were out of order within the errors; -1 if one is beyond.
     """
     n = values.size
-    k = 0 if step > 0 else n - 1
-    least, error, unset = math.inf, 0.0, 0
-    for position in range(n):
-        if values[k] == math.inf:
-            if least == math.inf:
-                unset = position + 1
+    first, last = (0, n) if step > 0 else (n - 1, -1)
+    least, error, unset, moved = math.inf, 0.0, 0, 0
+    some = False
+    for k in range(first, last, step):
+        if errors[k] < 0.0:
             values[k], errors[k] = least, error
+            unset += 0 if some else 1
         elif values[k] > least:
-            if values[k] - least > errors[k] + error:
-                return k
+            if not values[k] - least <= errors[k] + error:
+                return -1
             values[k], errors[k] = least, max(error, errors[k])
+            moved += 1
         else:
-            least, error = values[k], errors[k]
-        k += step
-    first = unset * step if step > 0 else n - 1 + unset * step
-    for position in range(unset):
-        k = position * step if step > 0 else n - 1 + position * step
-        values[k] = values[first] if unset < n else 0.0
-        errors[k] = errors[first] if unset < n else 0.0
-    return -1
+            least, error, some = values[k], errors[k], True
+    start = first + unset * step
+    for k in range(first, start, step):
+        values[k] = values[start] if some else 0.0
+        errors[k] = errors[start] if some else 0.0
+    return moved
