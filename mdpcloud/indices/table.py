@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, MinLen, Unit
@@ -208,11 +209,11 @@ class IndexTable:
             If it is not JSON, has another format or version, or anything in it is wrong: the
             message names every mistake with its place and what is allowed.
         """
-        from pydantic import TypeAdapter, ValidationError
+        from pydantic import ValidationError
 
         _check_format(_parsed(text))
         try:
-            table: Self = TypeAdapter(cls).validate_json(text)
+            table: Self = _adapter(cls).validate_json(text)
         except ValidationError as error:
             found = [_in_words(one) for one in error.errors() if not _is_consequence(one)]
             raise InputError("index table: " + "; ".join(found)) from None
@@ -229,9 +230,7 @@ def index_table_schema() -> dict[str, Any]:
     What it cannot say are agreements between fields, such as one index per node, which `from_json`
     and `mdpcloud.runtime` check too.
     """
-    from pydantic import TypeAdapter
-
-    schema = _untitled(TypeAdapter(IndexTable).json_schema())
+    schema = _untitled(_adapter(IndexTable).json_schema())
     schema["title"] = "Index table of mdpcloud"
     schema["description"], _, _ = schema["description"].partition("\n\nRaises")
     fields, index = schema["properties"], schema["$defs"]["NodeIndex"]
@@ -240,6 +239,13 @@ def index_table_schema() -> dict[str, Any]:
     index["if"] = {"properties": {"beyond": {"const": "last"}}}
     index["then"] = {"properties": {"index": {"minItems": 1}}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+@cache
+def _adapter(kind: type[IndexTable]) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def _untitled(schema: Any) -> Any:
