@@ -25,6 +25,7 @@ from mdpcloud.indices.table import (
     Units,
 )
 from mdpcloud.model.matrices import Floats, as_floats
+from mdpcloud.queues.border import checked_number
 
 __all__ = ["index_table_of", "refused"]
 
@@ -52,7 +53,7 @@ def index_table_of(
         the jobs turned away. Of an arm cut from an unbounded one only the states before the first
         that is not settled count.
     outside_cost : float
-        Cost of a job that no node takes.
+        Cost >= 0 of a job that no node takes.
     charges : sequence of float, optional
         Cost of routing a job to each node; 0 by default.
     servers : sequence of int, optional
@@ -82,7 +83,10 @@ def index_table_of(
     from mdpcloud import __version__
     from mdpcloud.simulate.separable import tie_order
 
+    outside_cost = checked_number("outside_cost", outside_cost, zero=True)
     n = max((len(indices) for indices in policies.values()), default=0)
+    if n == 0:
+        raise InputError("policies must have at least one policy with at least one node")
     names = names or [f"node {k}" for k in range(n)]
     servers, charges = servers or [1] * n, charges or [0.0] * n
     if ties in ("fastest", "slowest") and service_rates is None:
@@ -103,7 +107,7 @@ def index_table_of(
         units=Units("time unit", "cost unit", "cost unit per job"),
         state=STATE,
         outside_cost=outside_cost,
-        ties=TieOrder(ties, tuple(order.tolist()), TIE_TOLERANCE * abs(outside_cost)),  # type: ignore[arg-type]
+        ties=TieOrder(ties, tuple(order.tolist()), TIE_TOLERANCE * outside_cost),  # type: ignore[arg-type]
         nodes=tuple(map(TableNode, names, servers, charges)),
         policies={
             name: tuple(
