@@ -36,7 +36,12 @@ IMPORT, HELP = 0.25, 0.6  # seconds
 MEMORY = 250.0  # MB, on l
 LARGE_MEMORY, LARGE_WALL, LARGE_PART = 600.0, 120.0, 2.0  # MB, s, CPU per state over that of l
 THREADS = 1.6  # how much faster two threads sweep
-OTHERS = ("stationary", "transient", "simulation")  # modules here with tables of their own
+OTHERS = (
+    "stationary",
+    "transient",
+    "simulation",
+    "indices",
+)  # modules here with tables of their own
 OTHERS_REPEATS = 1  # their methods by hand take minutes
 
 

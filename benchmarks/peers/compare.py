@@ -24,6 +24,7 @@ TITLE = "Peers"
 LONG = 20.0  # seconds after which a program is not run again on an instance
 COLUMNS = ("program", "answer", "CPU s", "ratio", "wall s", "peak MB", "MB more", "error", "width")
 SIMULATION = (*COLUMNS[:6], "events", "events per s", *COLUMNS[7:])
+INDEX = (*COLUMNS[:3], "start s", *COLUMNS[3:8])
 
 
 def main() -> None:
@@ -59,7 +60,7 @@ def compared(task: Task, repeats: int) -> Table:
 
 
 def columns(task: str) -> tuple[str, ...]:
-    return SIMULATION if task == "simulate" else COLUMNS
+    return {"simulate": SIMULATION, "whittle": INDEX}.get(task, COLUMNS)
 
 
 def files(program: Program, path: Path, small: Path) -> tuple[Path | str, Path | str]:
@@ -107,6 +108,7 @@ def row(program: Program, task: str, done: list[Run], known: float, base: float)
         program.name,
         verdict(program, task, known, found),
         f"{cpu:.3f}",
+        *([f"{median(done, 'start'):.2f}"] if task == "whittle" else []),
         f"**{ratio:.2f}**" if ratio < 1.0 else f"{ratio:.2f}",
         f"{median(done, 'wall'):.3f}",
         f"{median(done, 'peak'):.0f}",
@@ -125,10 +127,12 @@ def amount(task: str, done: list[Run]) -> list[str]:
 def accuracy(found: dict[str, Any], task: str, known: float) -> list[str]:
     """Distance from the known answer, and the width of bounds or half that of an interval.
 
-    Gains relative.
+    Gains relative; of an index the distance alone, relative to its largest entry.
     """
     if task == "build":
         return ["", ""]
+    if task == "whittle":
+        return [f"{found['off']:.1e}"]
     if task == "transient":
         return [f"{abs(found['probability'] - known):.1e}", ""]
     width = found.get("width", found.get("half_width"))
@@ -151,7 +155,8 @@ def page(tables: list[Table]) -> str:
         "program's own form is. The ratio is CPU time over that of the table's first row: **below "
         "1** where a peer is faster. MB more is what the process grew by. Errors and widths of "
         "gains are relative; widths of peers are of the bounds that one sweep over their values "
-        f"proves; of simulations half that of a 95 % interval. The true gain of routing is {GAIN}.",
+        "proves; of simulations half that of a 95 % interval; errors of an index are relative to "
+        f"its largest entry. The true gain of routing is {GAIN}.",
         "\n".join(lines),
         "\n".join(remarks),
     ]

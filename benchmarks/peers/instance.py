@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.peers.restless import Restless
 from benchmarks.peers.stations import Stations
 
 __all__ = ["Chain", "Decisions", "read", "write"]
@@ -88,10 +89,10 @@ class Chain:
         return self.indptr.size - 1
 
 
-KINDS = {kind.__name__: kind for kind in (Decisions, Chain, Stations)}
+KINDS = {kind.__name__: kind for kind in (Decisions, Chain, Stations, Restless)}
 
 
-def write(instance: Decisions | Chain | Stations, path: Path) -> None:
+def write(instance: Decisions | Chain | Stations | Restless, path: Path) -> None:
     """Write an npz file; its key `kind` names the class, the others are the fields."""
     arrays = {field.name: getattr(instance, field.name) for field in fields(instance)}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Makes the instances: routing as state-action pairs, a random process, a chain, stations."""
+"""Makes the instances: routing as state-action pairs, a random process, a chain, stations, arms."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from benchmarks.instances import read as read_routing
 from benchmarks.peers.instance import Chain, Decisions, write
+from benchmarks.peers.making_arms import dense_arm, node_arm
+from benchmarks.peers.restless import Restless
 from benchmarks.peers.stations import Stations
 
 __all__ = [
+    "ARM_STATES",
     "GAIN",
     "MAKERS",
+    "NODE_STATES",
     "impatient",
     "make",
     "pairs_of",
@@ -32,6 +36,7 @@ SEED = 20260
 GAIN = 2.1091901576  # of routing; the boxes cut off less than 1e-9 of it
 LENGTH, TIME = 316, 10.0  # of each queue's axis, and of the transient
 FULL = 6  # the set: both queues at most this long
+ARM_STATES, NODE_STATES = (200, 500, 1000, 2000), (500, 1000, 2000)
 EVENTS = 240_000  # simulated; some take a minute for them
 
 
@@ -174,7 +179,7 @@ def shortest_queue(events: int = EVENTS) -> Stations:
     return Stations(**{**vars(nodes), "gain": evaluate(model, rule, tolerance=1e-8).gain})
 
 
-MAKERS: dict[str, Callable[[], Decisions | Chain | Stations]] = {
+MAKERS: dict[str, Callable[[], Decisions | Chain | Stations | Restless]] = {
     **{f"routing_{size}": partial(routing, size) for size in ("s", "m", "l")},
     "sparse": partial(random_process, 100_000),
     "rows": partial(random_process, 250_000),
@@ -186,4 +191,7 @@ MAKERS: dict[str, Callable[[], Decisions | Chain | Stations]] = {
     "shortest": shortest_queue,
     "long_shortest": partial(shortest_queue, 100 * EVENTS),
     "small_shortest": partial(shortest_queue, 4_000),
+    **{f"arm_{n}": partial(dense_arm, n) for n in ARM_STATES},
+    **{f"node_{n}": partial(node_arm, n) for n in NODE_STATES},
+    "small_arm": partial(dense_arm, 20),
 }

@@ -15,8 +15,8 @@ class Program:
 
     ``package`` is what its version is asked of; ``own`` says that it runs where mdpcloud is
     installed. ``error`` is the largest relative error of a gain, or absolute error of a
-    probability, that its method is known to make; more is a disagreement. What is simulated may be
-    so many half-widths of its 95 % interval off.
+    probability, that its method is known to make, of an index relative to its largest entry; more
+    is a disagreement. What is simulated may be so many half-widths of its 95 % interval off.
     """
 
     name: str
@@ -49,7 +49,7 @@ PROGRAMS = {
             "mdpcloud, arrays",
             "mdpcloud",
             "mdpcloud",
-            {"average": 1e-6, "build": 0.0, "transient": 1e-10},
+            {"average": 1e-6, "build": 0.0, "transient": 1e-10, "whittle": 1e-10},
             own=True,
         ),
         Program(
@@ -105,10 +105,28 @@ PROGRAMS = {
             "it, and is not run.",
         ),
         Program("line-solver, LDES", "line_ldes", "line-solver", SIMULATED),
+        Program(
+            "markovianbandit-pkg",
+            "markovianbandit",
+            "markovianbandit-pkg",
+            {"whittle": 1e-8},
+            remark="markovianbandit-pkg is numpy, scipy and numba; as it comes it checks "
+            "indexability, which it need not.",
+        ),
+        Program(
+            "markovianbandit-pkg, unchecked",
+            "markovianbandit_unchecked",
+            "markovianbandit-pkg",
+            {"whittle": 1e-8},
+        ),
     )
 }
 
+COLD = "Average reward. Start: CPU time of interpreter, imports, compiling and a small arm."
+FASTER = "Goal: both ratios above 1."
+FASTEST = "Goal: both ratios at least 2, at most 250 MB."
 SIMULATORS = ("mdpcloud, simulated", "ciw", "line-solver, SSA", "line-solver, LDES")
+BANDITS = ("mdpcloud, arrays", "markovianbandit-pkg", "markovianbandit-pkg, unchecked")
 LARGE = ("mdpcloud, arrays", "quantecon", "mdpsolver", "stormpy")
 
 TASKS = (
@@ -192,6 +210,35 @@ TASKS = (
         "small_shortest",
         ("mdpcloud, simulated", "line-solver, LDES"),
     ),
+    *(
+        Task(
+            "whittle",
+            f"Whittle index of a dense random arm, {n} states",
+            f"{said} {goal}",
+            f"arm_{n}",
+            "small_arm",
+            BANDITS,
+        )
+        for n, said, goal in (
+            (200, COLD, FASTER),
+            (500, "As above.", FASTER),
+            (1000, "As above.", FASTER),
+            (2000, "As above.", FASTEST),
+        )
+    ),
+    *(
+        Task(
+            "whittle",
+            f"Whittle index of a node, birth and death, {n} states",
+            f"As above: activity lets jobs in to {n // 4} servers, where the index is the same "
+            "while one is idle. From dense arrays like the peers; mdpcloud's own arm of this kind "
+            "takes O(n).",
+            f"node_{n}",
+            "small_arm",
+            BANDITS,
+        )
+        for n in (500, 1000, 2000)
+    ),
 )
 
 
@@ -203,6 +250,15 @@ def verdict(program: Program, task: str, known: float, found: Mapping[str, Any])
         widths = abs(found["gain"] - known) / found["half_width"]
         off = f"DISAGREES by {widths:.1f} half-widths"
         return "agrees" if widths <= program.error[task] else off
+    if task == "whittle":
+        return index_verdict(program.error[task], found)
     key = "gain" if task == "average" else "probability"
     off = abs(found[key] - known) / (abs(known) if task == "average" else 1.0)
     return "agrees" if off <= program.error[task] else f"DISAGREES by {off:.1e}"
+
+
+def index_verdict(error: float, found: Mapping[str, Any]) -> str:
+    """Entries that are no numbers, or how far off the others are."""
+    if found["missing"]:
+        return f"{found['missing']} nan"
+    return "agrees" if found["off"] <= error else f"DISAGREES by {found['off']:.1e}"

@@ -8,8 +8,9 @@ import numpy as np
 
 import mdpcloud as mc
 from benchmarks.peers.instance import Chain, Decisions
+from benchmarks.peers.restless import Restless
 
-__all__ = ["average", "build", "transient"]
+__all__ = ["average", "build", "transient", "whittle"]
 
 TOLERANCE = 1e-6
 PROBABILITY = 1e-10
@@ -40,3 +41,13 @@ def transient(instance: Chain) -> dict[str, Any]:
     chain = mc.markov_chain(rates=(origin, instance.indices, instance.data))
     found = mc.transient(chain, instance.start, instance.time, tolerance=PROBABILITY)
     return {"probability": float(found.laws.reshape(-1)[instance.inside].sum())}
+
+
+def whittle(instance: Restless) -> dict[str, Any]:
+    arm = mc.indices.arm(
+        instance.passive,
+        instance.active,
+        rewards0=instance.passive_rewards,
+        rewards1=instance.active_rewards,
+    )
+    return {"index": mc.indices.whittle(arm).index}
