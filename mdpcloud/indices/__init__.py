@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mdpcloud.errors import NoIndexError
 from mdpcloud.indices.arm import Arm, arm, rate_arm
+from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
 from mdpcloud.indices.bounds import (
     TIE_TOLERANCE,
     accepts,
@@ -12,6 +13,7 @@ from mdpcloud.indices.bounds import (
     lower_bound,
     upper_bound,
 )
+from mdpcloud.indices.gittins import gittins, gittins_rates
 from mdpcloud.indices.model_arm import model_arm
 from mdpcloud.indices.node import Node, condition_note, rho_is_monotone
 from mdpcloud.indices.priority import (
@@ -20,11 +22,16 @@ from mdpcloud.indices.priority import (
     restless_bandit,
 )
 from mdpcloud.indices.result import ArmIndex, IndexWarning, PricePath, Verdict, Witness
+from mdpcloud.indices.table import IndexTable
+from mdpcloud.indices.table_building import index_table_of
+from mdpcloud.indices.whittle import whittle
 
 __all__ = [
     "TIE_TOLERANCE",
     "Arm",
     "ArmIndex",
+    "BirthDeathArm",
+    "IndexTable",
     "IndexWarning",
     "NoIndexError",
     "Node",
@@ -33,9 +40,13 @@ __all__ = [
     "Witness",
     "accepts",
     "arm",
+    "birth_death_arm",
     "condition_note",
     "critical_cost",
     "exact_cap",
+    "gittins",
+    "gittins_rates",
+    "index_table_of",
     "individually_optimal",
     "lower_bound",
     "model_arm",
@@ -44,4 +55,5 @@ __all__ = [
     "restless_bandit",
     "rho_is_monotone",
     "upper_bound",
+    "whittle",
 ]
