@@ -132,13 +132,19 @@ class _Prices(Dict[Any, float]):  # noqa: UP006
 
     def __missing__(self, jobs: Any) -> float:
         """Price of a state that is not listed."""
-        try:
-            is_state = int(jobs) == jobs >= 0
-        except (TypeError, ValueError, OverflowError):
-            is_state = False
-        if is_state:
+        if _is_state(jobs):
             return self.beyond
         raise TableError(f"jobs at {self.node!r} must be a whole number >= 0, not {jobs!r}")
+
+
+def _is_state(jobs: Any) -> bool:
+    """Whether this is a whole number >= 0, of any type."""
+    if type(jobs) is int:
+        return jobs >= 0
+    try:
+        return bool(int(jobs) == jobs >= 0)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _decider(prices: Sequence[_Prices], ties: Any) -> Callable[[Sequence[int]], int]:

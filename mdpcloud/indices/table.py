@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, MinLen, Unit
 
@@ -194,8 +194,8 @@ class IndexTable:
             if not all(isinstance(one, NodeIndex) for one in indices) or len(indices) != n:
                 yield f"policies.{name} must be {n} indices, one per node, not {indices!r}"
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
+    @staticmethod
+    def from_json(text: str) -> IndexTable:
         """Read and check a table.
 
         Parameters
@@ -213,7 +213,7 @@ class IndexTable:
 
         _check_format(_parsed(text))
         try:
-            table: Self = _adapter(cls).validate_json(text)
+            table: IndexTable = _adapter().validate_json(text)
         except ValidationError as error:
             found = [_in_words(one) for one in error.errors() if not _is_consequence(one)]
             raise InputError("index table: " + "; ".join(found)) from None
@@ -230,7 +230,7 @@ def index_table_schema() -> dict[str, Any]:
     What it cannot say are agreements between fields, such as one index per node, which `from_json`
     and `mdpcloud.runtime` check too.
     """
-    schema = _untitled(_adapter(IndexTable).json_schema())
+    schema = _untitled(_adapter().json_schema())
     schema["title"] = "Index table of mdpcloud"
     schema["description"], _, _ = schema["description"].partition("\n\nRaises")
     fields, index = schema["properties"], schema["$defs"]["NodeIndex"]
@@ -242,10 +242,10 @@ def index_table_schema() -> dict[str, Any]:
 
 
 @cache
-def _adapter(kind: type[IndexTable]) -> Any:
+def _adapter() -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(kind)
+    return TypeAdapter(IndexTable)
 
 
 def _untitled(schema: Any) -> Any:
