@@ -46,8 +46,6 @@ class Row:
     def model(self, caps=None):
         return ("model", caps)
 
-    def indices(self):
-        return {"split": [[0.0, 0.5], [0.25]]}
 
 
 @dataclass(frozen=True)
@@ -457,19 +455,6 @@ def test_a_solve_that_is_cut_short_is_printed_saved_and_an_error(
     lower, upper = mc.load_solution(saved).bounds
     assert lower < upper
     assert json.loads(record.read_text(encoding="utf-8"))["optimum"]["lower"] == lower
-
-
-def test_indices_come_as_json_or_csv(file: Path) -> None:
-    record = json.loads(run("indices", file).stdout)
-    assert record["format"] == 1
-    assert record["indices"] == {"split": [[0.0, 0.5], [0.25]]}
-    lines = run("indices", file, "--format", "csv").stdout.splitlines()
-    assert lines == ["policy,node,state,index", "split,0,0,0.0", "split,0,1,0.5", "split,1,0,0.25"]
-
-
-def test_a_system_without_index_tables_says_so(file: Path) -> None:
-    file.write_text('format = 1\nsystem = "own.py:Bare"', encoding="utf-8")
-    assert "has no index tables" in failed(run("indices", file), 2)
 
 
 def test_systems_lists_one_line_each() -> None:

@@ -148,14 +148,27 @@ def solve(
 def indices(
     file: File,
     format: Annotated[
-        Literal["json", "csv"], typer.Option("--format", help="Form of the tables.")
+        Literal["json", "csv", "lua", "c"], typer.Option("--format", help="Form of the tables.")
     ] = "json",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Index policy of the system; repeatable. Default: all."),
+    ] = None,
+    states: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Entries of a node that never refuses, whose last entry goes on. "
+            "Default: its first states.",
+        ),
+    ] = None,
 ) -> None:
     """Index tables of the system, per policy and node, for deployment."""
-    from mdpcloud.cli import work
+    from mdpcloud.cli import indices as work
+    from mdpcloud.scenario import read_scenario
 
     with exit_codes():
-        typer.echo(work.indices(work.scenario_of(file, None, None), format), nl=False)
+        typer.echo(work.indices(read_scenario(file), format, policy, states), nl=False)
 
 
 @app.command()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +22,6 @@ __all__ = [
     "check_place",
     "compare",
     "evaluate",
-    "indices",
     "labelled",
     "mistakes_of",
     "scenario_of",
@@ -229,22 +226,6 @@ def _solved(scenario: Scenario) -> tuple[Any, mc.SolveError | None]:
             except mc.SolveError as error:
                 partial = error.partial if hasattr(error.partial, "save") else None
                 return partial, error
-
-
-def indices(scenario: Scenario, form: str) -> str:
-    """Index tables of the scenario's system as JSON or CSV."""
-    if not hasattr(scenario.system, "indices"):
-        raise mc.InputError(f"the system {scenario.system_name!r} has no index tables")
-    found = scenario.system.indices()
-    if form == "json":
-        return _json({**_heading(scenario), "indices": found})
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["policy", "node", "state", "index"])
-    for policy, nodes in found.items():
-        for node, values in enumerate(nodes):
-            writer.writerows([policy, node, i, float(v)] for i, v in enumerate(values))
-    return text.getvalue()
 
 
 def systems() -> str:
