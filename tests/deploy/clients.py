@@ -1,0 +1,35 @@
+"""Many requests at once: ``python clients.py PORT NUMBER NAME`` prints the statuses as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+from collections import Counter
+
+
+async def _request(port: int, path: str, start: asyncio.Barrier) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await start.wait()
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: nodes\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return answer.split(b" ")[1].decode() if answer.startswith(b"HTTP/1.1 ") else "lost"
+
+
+async def _requests(port: int, number: int, name: str) -> Counter[str]:
+    start = asyncio.Barrier(number)
+    paths = (f"/{name}/{i}" for i in range(number))
+    return Counter(await asyncio.gather(*(_request(port, path, start) for path in paths)))
+
+
+def allow_open_files() -> None:
+    """Raise the number of files a process may have open to what the system lets it have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+if __name__ == "__main__":
+    allow_open_files()
+    print(json.dumps(asyncio.run(_requests(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))))

@@ -1,0 +1,452 @@
+"""HAProxy with a table: it decides as the runtime in every state that it has, and loses no job."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+import re
+import resource
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdpcloud import runtime
+from mdpcloud.indices.table import IndexTable
+from mdpcloud.indices.table_lua import server_names, to_lua
+from tests.deploy.balancer import (
+    Balancer,
+    configuration,
+    haproxy,
+    needs_haproxy,
+    running,
+)
+from tests.deploy.clients import allow_open_files
+from tests.deploy.nodes import HeldServer, Request, eventually, serving
+
+pytestmark = needs_haproxy
+
+CLIENTS = Path(__file__).with_name("clients.py")
+FILES = 8192  # open files that 2000 jobs at once need: two per job and end, and some more
+LINE = re.compile(
+    r"(?m)^\S+ GET (?P<path>\S+) jobs=(?P<jobs>\S+) chosen=(?P<chosen>\S+) server=(?P<server>\S+) "
+    r"(?P<status>\d+) "
+)
+
+TABLE = IndexTable.from_json(
+    json.dumps(
+        {
+            "format": "mdpcloud index table",
+            "version": 1,
+            "generator": "mdpcloud 0.1.0",
+            "system": "cloud_routing",
+            "name": "three nodes",
+            "scenario_sha256": None,
+            "units": {"time": "minute", "cost": "fee", "index": "fee per job"},
+            "state": "jobs at the node, in service and waiting",
+            "outside_cost": 0.5,
+            "ties": {"rule": "fastest", "order": [2, 0, 1], "margin": 5e-14},
+            "nodes": [
+                {"name": "node 0", "servers": 2, "charge": 0.0},
+                {"name": "node 1", "servers": 1, "charge": 0.05},
+                {"name": "node 2", "servers": 1, "charge": 0.0},
+            ],
+            "policies": {
+                "policy_improvement": [
+                    {"index": [0.0, 0.1, 0.2, 0.3, 0.45], "beyond": "refuse"},
+                    {"index": [0.05, 0.25, 0.4], "beyond": "refuse"},
+                    {"index": [0.1, 0.2, 0.45], "beyond": "refuse"},
+                ],
+                "restless_bandit": [
+                    {"index": [0.0, 0.1, 0.2], "beyond": "last"},
+                    {"index": [], "beyond": "refuse"},
+                    {"index": [0.1, 0.2, 0.2], "beyond": "refuse"},
+                ],
+            },
+        }
+    )
+)
+NAMES = server_names(TABLE.nodes)
+TOP = (6, 4, 4)  # jobs per node up to which the walks go
+
+
+def rule(policy: str, table: IndexTable = TABLE) -> Callable[[Sequence[int]], str]:
+    """Where a job goes, by the runtime."""
+    choose: Any = runtime.loads(table.to_json()).policy(policy)
+    return lambda x: ["outside", *server_names(table.nodes)][choose(x)]
+
+
+class Cloud:
+    """HAProxy and its nodes; `jobs` is the model's state, by the jobs sent and answered."""
+
+    def __init__(self, balancer: Balancer, servers: dict[str, HeldServer]) -> None:
+        self.balancer, self.servers = balancer, servers
+        self.jobs = [0] * len(NAMES)
+        self._requests: list[Request] = []
+
+    async def probe(self) -> tuple[str, str]:
+        """What the rule reads and chooses now."""
+        request = await Request.send(self.balancer.port, "/probe")
+        status, body = await request.answer()
+        request.close()
+        assert status == 200
+        jobs, node = body.split()
+        return jobs, node
+
+    async def settled(self) -> str:
+        """What the rule chooses, once HAProxy's counts are the model's state."""
+        wanted = ",".join(map(str, self.jobs))
+        found = ("", "")
+
+        async def reads_the_state() -> bool:
+            nonlocal found
+            found = await self.probe()
+            return found[0].replace("!", "") == wanted
+
+        try:
+            await eventually(reads_the_state)
+        except AssertionError:
+            raise AssertionError(f"HAProxy reads {found[0]} where there are {wanted}") from None
+        return found[1]
+
+    async def send(self, path: str, node: str | None = None) -> Request:
+        """A job, to a node if one is given."""
+        headers = {} if node is None else {"node": node}
+        request = await Request.send(self.balancer.port, path, **headers)
+        self._requests.append(request)
+        return request
+
+    async def arrive(self, k: int) -> Request:
+        """A job that goes to node k, whatever the rule says."""
+        request = await self.send("/sent", NAMES[k])
+        self.jobs[k] += 1
+        return request
+
+    async def leave(self, k: int) -> None:
+        """End of a service at node k."""
+        await self.servers[NAMES[k]].release()
+        self.jobs[k] -= 1
+
+    async def empty(self) -> None:
+        for k, jobs in enumerate(self.jobs):
+            for _ in range(jobs):
+                await self.leave(k)
+        await self.settled()
+
+    def decisions(self) -> list[dict[str, str]]:
+        return logged(self.balancer)
+
+    def close(self) -> None:
+        for request in self._requests:
+            request.close()
+
+
+def logged(balancer: Balancer) -> list[dict[str, str]]:
+    text = balancer.log.read_text(encoding="utf-8")
+    lines = (found.groupdict() for found in LINE.finditer(text))
+    return [line for line in lines if line["path"] != "/probe"]
+
+
+@asynccontextmanager
+async def cloud(where: Path, edit: Callable[[str], str] = str) -> AsyncIterator[Cloud]:
+    """The table's nodes behind HAProxy with its configuration, edited."""
+    async with serving(["outside", *NAMES]) as (servers, ports):
+        with running(TABLE, edit(configuration(TABLE, ports)), where) as balancer:
+            found = Cloud(balancer, servers)
+            try:
+                yield found
+            finally:
+                found.close()
+
+
+def run(test: Awaitable[None]) -> None:
+    async def limited() -> None:
+        await asyncio.wait_for(test, 60)
+
+    asyncio.run(limited())
+
+
+def with_policy(policy: str) -> Callable[[str], str]:
+    return lambda text: text.replace("lua.index.policy_improvement", f"lua.index.{policy}")
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+
+def snake(top: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All states up to top, each a neighbour of the one before."""
+    if not top:
+        yield ()
+        return
+    for i, head in enumerate(snake(top[:-1])):
+        last = range(top[-1] + 1)
+        yield from ((*head, x) for x in (last if i % 2 == 0 else reversed(last)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", list(TABLE.policies))
+def test_every_state_of_the_lattice_is_read_and_decided_as_the_runtime_does(
+    policy: str, tmp_path: Path
+) -> None:
+    choose = rule(policy)
+
+    async def walk() -> None:
+        async with cloud(tmp_path, with_policy(policy)) as c:
+            states = list(snake(TOP))
+            chosen = [await c.settled()]
+            for before, after in itertools.pairwise(states):
+                k = next(k for k in range(len(NAMES)) if before[k] != after[k])
+                await (c.arrive(k) if after[k] > before[k] else c.leave(k))
+                chosen.append(await c.settled())
+            assert chosen == [choose(x) for x in states]
+
+    run(walk())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", list(TABLE.policies))
+def test_jobs_go_where_the_rule_sends_them_on_a_random_walk(policy: str, tmp_path: Path) -> None:
+    choose, rng = rule(policy), random.Random(5)
+
+    async def walk() -> None:
+        async with cloud(tmp_path, with_policy(policy)) as c:
+            wanted = {}
+            for i in range(150):
+                if rng.random() < 0.4 and any(c.jobs):
+                    await c.leave(rng.choice([k for k, jobs in enumerate(c.jobs) if jobs]))
+                    await c.settled()
+                chosen = choose(c.jobs)
+                wanted[f"/{i}"] = (",".join(map(str, c.jobs)), chosen, chosen)
+                await c.send(f"/{i}")
+                if chosen in NAMES:
+                    c.jobs[NAMES.index(chosen)] += 1
+                await c.settled()
+            await c.empty()
+            await eventually(lambda: len(c.decisions()) == len(wanted))
+            assert wanted == {
+                one["path"]: (one["jobs"], one["chosen"], one["server"]) for one in c.decisions()
+            }
+            assert {chosen for _, chosen, _ in wanted.values()} >= {"node0", "node2"}
+
+    run(walk())
+
+
+# --- what counts as a job -------------------------------------------------------------------------
+
+
+def test_an_open_connection_without_a_request_is_no_job(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            request = await c.arrive(1)
+            await c.settled()
+            await c.leave(1)
+            assert await request.answer() == (200, "ok\n")
+            await c.settled()
+            request.write("/again", node="node1")
+            c.jobs[1] += 1
+            await c.settled()
+            await c.leave(1)
+            assert await request.answer() == (200, "ok\n")
+
+    run(test())
+
+
+def test_a_job_whose_client_goes_away_leaves_the_queue(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            requests = [await c.arrive(1) for _ in range(3)]
+            await c.settled()
+            requests[2].close()
+            c.jobs[1] -= 1
+            await c.settled()
+            await c.empty()
+
+    run(test())
+
+
+def test_a_job_that_waits_beyond_its_patience_is_lost(tmp_path: Path) -> None:
+    def impatient(text: str) -> str:
+        return re.sub("timeout queue .*", "timeout queue 200ms", text)
+
+    async def test() -> None:
+        async with cloud(tmp_path, impatient) as c:
+            await c.arrive(1)
+            await c.settled()
+            waiting = await c.arrive(1)
+            assert (await waiting.answer())[0] == 503
+            c.jobs[1] -= 1
+            await c.settled()
+            await c.empty()
+
+    run(test())
+
+
+# --- servers that take no jobs --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["maint", "drain"])
+def test_a_server_taken_out_gets_no_more_jobs(state: str, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            assert await c.probe() == ("0,0,0", "node0")
+            await c.balancer.command(f"set server nodes/node0 state {state}")
+            assert await c.probe() == ("0!,0,0", "node2")
+            await c.balancer.command(f"set server nodes/node2 state {state}")
+            assert await c.probe() == ("0!,0,0!", "node1")
+            await c.balancer.command(f"set server nodes/node1 state {state}")
+            assert await c.probe() == ("0!,0!,0!", "outside")
+            request = await c.send("/outside")
+            assert await request.answer() == (200, "ok\n")
+            assert c.servers["outside"].paths == ["/outside"]
+            await c.balancer.command("set server nodes/node0 state ready")
+            assert await c.probe() == ("0,0,0", "node0")
+
+    run(test())
+
+
+def test_jobs_waiting_at_a_server_that_goes_down_go_outside(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            requests = [await c.arrive(2) for _ in range(3)]
+            await c.settled()
+            await c.balancer.command("set server nodes/node2 state maint")
+            assert [await one.answer() for one in requests[1:]] == [(200, "ok\n")] * 2
+            assert len(c.servers["outside"].paths) == 2
+            c.jobs[2] = 1
+            await c.settled()
+            await c.leave(2)
+            assert await requests[0].answer() == (200, "ok\n")
+
+    run(test())
+
+
+def test_a_job_whose_server_refuses_the_connection_goes_outside(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            await c.servers["node0"].stop()
+            request = await c.send("/moved")
+            assert await request.answer() == (200, "ok\n")
+            assert c.servers["outside"].paths == ["/moved"]
+            await c.settled()
+
+    run(test())
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+EDITS = {
+    "the table's syntax": ("indices.lua", "local TABLE = {", "local TABLE = {{", "expected"),
+    "the table's version": ("indices.lua", "version = 1", "version = 2", "version 1, not"),
+    "an entry": (
+        "indices.lua",
+        "0.0, 0.1, 0.2, 0.3",
+        "0.0, 0.1, 0.2",
+        "no finite index of state 4",
+    ),
+    "the policy": ("haproxy.cfg", "index.policy_", "index.polcy_", "'lua.index.polcy_improvement'"),
+    "a server": ("haproxy.cfg", "server node1 127", "server node7 127", "unable to find server"),
+}
+STARTS = {
+    "servers": ("server node1 127.*", "", "backend nodes has no server node1, for node 1"),
+    "maxconn": ("maxconn 2", "maxconn 3", "server nodes/node0 has maxconn 3, but its node has 2"),
+    "no maxconn": ("maxconn 2", "", "server nodes/node0 has maxconn 0, but its node has 2 servers"),
+    "backend": ("nodes$", "cloud", "there is no backend nodes (setenv MDPCLOUD_BACKEND names"),
+}
+PORTS = dict.fromkeys(["outside", *NAMES], 1)
+
+
+def write(where: Path, text: str) -> None:
+    (where / "indices.lua").write_text(to_lua(TABLE), encoding="utf-8")
+    (where / "haproxy.cfg").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_haproxy_does_not_accept_a_mistake_in(what: str, tmp_path: Path) -> None:
+    write(tmp_path, configuration(TABLE, PORTS))
+    assert haproxy("-c", "-f", "haproxy.cfg", cwd=tmp_path).returncode == 0
+    name, before, after, message = EDITS[what]
+    text = (tmp_path / name).read_text(encoding="utf-8")
+    assert before in text
+    (tmp_path / name).write_text(text.replace(before, after, 1), encoding="utf-8")
+    found = haproxy("-c", "-f", "haproxy.cfg", cwd=tmp_path)
+    assert found.returncode == 1
+    assert message in found.stdout
+
+
+@pytest.mark.parametrize("what", STARTS)
+def test_haproxy_does_not_start_with_other_nodes_than_the_tables(what: str, tmp_path: Path) -> None:
+    before, after, message = STARTS[what]
+    text = re.sub(r"(?m)^ *(use-server|bind) .*\n", "", configuration(TABLE, PORTS))
+    edited = re.sub(f"(?m){before}", after, text)
+    assert edited != text
+    write(tmp_path, edited)
+    found = haproxy("-f", "haproxy.cfg", cwd=tmp_path)
+    assert found.returncode == 1
+    assert message in found.stdout
+
+
+def test_another_name_of_the_backend_can_be_given(tmp_path: Path) -> None:
+    text = re.sub("(?m)nodes$", "cloud", configuration(TABLE, PORTS))
+    text = text.replace("global\n", "global\n    setenv MDPCLOUD_BACKEND cloud\n")
+    text = text.replace("maxconn 2", "maxconn 3")
+    write(tmp_path, text)
+    assert "server cloud/node0 has maxconn 3" in haproxy("-f", "haproxy.cfg", cwd=tmp_path).stdout
+
+
+# --- load -----------------------------------------------------------------------------------------
+
+
+def busy() -> IndexTable:
+    """The sample's nodes under a rule that lets queues grow."""
+    record = json.loads(TABLE.to_json())
+    for node, servers in zip(record["nodes"], (2, 5, 10), strict=True):
+        node["servers"] = servers
+    for k, indices in enumerate(record["policies"]["policy_improvement"]):
+        indices["index"] = [0.05 * max(i - 3 * k, 0) / (k + 1) for i in range(30 + 10 * k)]
+    return IndexTable.from_json(json.dumps(record))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_NOFILE)[1] < FILES,
+    reason=f"a process may not have {FILES} files open here (ulimit -Hn)",
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_under_load_every_choice_is_the_runtimes_and_no_job_is_lost(
+    threads: int, tmp_path: Path
+) -> None:
+    table, number = busy(), 1000
+    choose = rule("policy_improvement", table)
+    allow_open_files()
+
+    async def load() -> None:
+        async with serving(["outside", *NAMES], service=0.005) as (_, ports):
+            text = configuration(table, ports).replace("nbthread 1", f"nbthread {threads}")
+            with running(table, text, tmp_path) as balancer:
+                clients = [await client(balancer.port, number, name) for name in ("a", "b")]
+                answers = [await asyncio.wait_for(one.communicate(), 60) for one in clients]
+                statuses = [json.loads(output) for output, _ in answers]
+                await eventually(lambda: len(logged(balancer)) == 2 * number)
+                decisions = logged(balancer)
+        assert statuses == [{"200": number}] * 2
+        assert len({one["path"] for one in decisions}) == 2 * number
+        for one in decisions:
+            assert one["chosen"] == choose([int(x) for x in one["jobs"].split(",")]), one
+            assert one["server"] == one["chosen"], one
+            assert one["status"] == "200"
+        assert set(Counter(one["chosen"] for one in decisions)) == {"outside", *NAMES}
+
+    run(load())
+
+
+async def client(port: int, number: int, name: str) -> asyncio.subprocess.Process:
+    arguments = [str(CLIENTS), str(port), str(number), name]
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, stdout=asyncio.subprocess.PIPE
+    )
