@@ -393,7 +393,7 @@ def test_haproxy_does_not_start_with_other_nodes_than_the_tables(what: str, tmp_
 
 def test_another_name_of_the_backend_can_be_given(tmp_path: Path) -> None:
     text = re.sub("(?m)nodes$", "cloud", configuration(TABLE, PORTS))
-    text = text.replace("global\n", "global\n    setenv MDPCLOUD_BACKEND cloud\n")
+    text = text.replace("global\n", "global\n    setenv MDPCLOUD_BACKEND cloud\n", 1)
     text = text.replace("maxconn 2", "maxconn 3")
     write(tmp_path, text)
     assert "server cloud/node0 has maxconn 3" in haproxy("-f", "haproxy.cfg", cwd=tmp_path).stdout
