@@ -25,7 +25,7 @@ import math
 import re
 import sys
 from operator import getitem
-from typing import Any, Callable, Dict, List, NoReturn, Sequence, Tuple  # noqa: UP035
+from typing import Any, Callable, Dict, List, NoReturn, Sequence  # noqa: UP035
 
 __all__ = ["Table", "TableError", "load", "loads"]
 
@@ -63,9 +63,9 @@ class Table:
 
     def __init__(self, document: Any) -> None:
         _check_table(document)
-        self.document: Dict[str, Any] = document  # noqa: UP006
-        self.names: Tuple[str, ...] = tuple(document["policies"])  # noqa: UP006
-        self.nodes: Tuple[str, ...] = tuple(node["name"] for node in document["nodes"])  # noqa: UP006
+        self.document: dict[str, Any] = document
+        self.names: tuple[str, ...] = tuple(document["policies"])
+        self.nodes: tuple[str, ...] = tuple(node["name"] for node in document["nodes"])
 
     def policy(self, name: str) -> Callable[[Sequence[int]], int]:
         """Decider of a policy: from the jobs at each node to 0, outside, or k + 1, node k.
@@ -149,7 +149,7 @@ def _is_state(jobs: Any) -> bool:
 
 def _decider(prices: Sequence[_Prices], ties: Any) -> Callable[[Sequence[int]], int]:
     n, margin = len(prices), float(ties["margin"])
-    order: Tuple[int, ...] = tuple(ties["order"])  # noqa: UP006
+    order: tuple[int, ...] = tuple(ties["order"])
 
     def choose(jobs: Sequence[int]) -> int:
         try:
@@ -178,7 +178,7 @@ def _refuse(jobs: Any, n: int) -> NoReturn:
 
 
 def _once(pairs: Any) -> Any:
-    found: Dict[str, Any] = {}  # noqa: UP006
+    found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
             raise TableError(f"index table: the key {key!r} is given twice")
@@ -200,7 +200,7 @@ def _check_table(document: Any) -> None:
         raise TableError("index table: " + "; ".join(mistakes))
 
 
-def _mistakes_between(document: Any) -> List[str]:  # noqa: UP006
+def _mistakes_between(document: Any) -> list[str]:
     """What is wrong between the fields, each of which is right."""
     names = [node["name"] for node in document["nodes"]]
     n, order, mistakes = len(names), document["ties"]["order"], []
@@ -222,7 +222,7 @@ def _mistakes_between(document: Any) -> List[str]:  # noqa: UP006
 
 
 def _is(allowed: Callable[[Any], bool], words: str) -> Check:
-    def check(value: Any, place: str) -> List[str]:  # noqa: UP006
+    def check(value: Any, place: str) -> list[str]:
         return [] if allowed(value) else [f"{place} must be {words}, not {value!r}"]
 
     return check
@@ -238,7 +238,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _list_of(check: Check, least: int = 0) -> Check:
-    def check_all(value: Any, place: str) -> List[str]:  # noqa: UP006
+    def check_all(value: Any, place: str) -> list[str]:
         if not isinstance(value, list) or len(value) < least:
             return [f"{place} must be a list of at least {least}, not {value!r}"]
         return [wrong for i, one in enumerate(value) for wrong in check(one, f"{place}[{i}]")]
@@ -247,7 +247,7 @@ def _list_of(check: Check, least: int = 0) -> Check:
 
 
 def _object(**fields: Check) -> Check:
-    def check_all(value: Any, place: str) -> List[str]:  # noqa: UP006
+    def check_all(value: Any, place: str) -> list[str]:
         if not isinstance(value, dict):
             return [f"{place} must be an object with {', '.join(fields)}, not {value!r}"]
         before = f"{place}." if place else ""
@@ -262,7 +262,7 @@ def _object(**fields: Check) -> Check:
 
 
 def _mapping_to(check: Check) -> Check:
-    def check_all(value: Any, place: str) -> List[str]:  # noqa: UP006
+    def check_all(value: Any, place: str) -> list[str]:
         if not isinstance(value, dict) or not value:
             return [f"{place} must be an object with at least one entry, not {value!r}"]
         return [wrong for key, one in value.items() for wrong in check(one, f"{place}.{key}")]
