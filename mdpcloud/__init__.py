@@ -16,6 +16,7 @@ from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveErr
 if TYPE_CHECKING:
     from mdpcloud import indices, laws, queues, systems
     from mdpcloud.compare import compare
+    from mdpcloud.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
     from mdpcloud.engine.rules import policy
     from mdpcloud.model.chain import markov_chain
     from mdpcloud.model.event import Action, Control, Event, Flow, Mode, Move, step
@@ -28,14 +29,10 @@ if TYPE_CHECKING:
     from mdpcloud.scenario import read_scenario
     from mdpcloud.simulate import SimulationResult, SimulationWarning, simulate
     from mdpcloud.solve import (
-        AverageCost,
-        Discounted,
         Evaluation,
-        FiniteHorizon,
         InfeasibleError,
         Solution,
         Status,
-        TotalCost,
         bracketed,
         estimated,
         evaluate,
@@ -54,12 +51,12 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Action": "model.event",
-    "AverageCost": "solve",
+    "AverageCost": "criteria",
     "Control": "model.event",
-    "Discounted": "solve",
+    "Discounted": "criteria",
     "Evaluation": "solve",
     "Event": "model.event",
-    "FiniteHorizon": "solve",
+    "FiniteHorizon": "criteria",
     "Flow": "model.event",
     "InfeasibleError": "solve",
     "Lattice": "model.space",
@@ -74,7 +71,7 @@ _HOME = {
     "Solution": "solve",
     "Status": "solve",
     "TimedPolicy": "model.timed_policy",
-    "TotalCost": "solve",
+    "TotalCost": "criteria",
     "bracketed": "solve",
     "compare": "compare",
     "estimated": "solve",

@@ -128,8 +128,8 @@ def _paid(rewards: Any, costs: Any) -> dict[str, Any]:
 
 
 def _index(played: Arm, criterion: Any) -> ArmIndex:
+    from mdpcloud.criteria import Discounted
     from mdpcloud.indices.elimination import eliminate
-    from mdpcloud.solve.criteria import Discounted
 
     if not isinstance(criterion, Discounted):
         raise InputError(

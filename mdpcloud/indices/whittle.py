@@ -97,7 +97,7 @@ def _checked_arm(arm: Any) -> Arm | BirthDeathArm:
 
 
 def _discount_rate(criterion: Any, discrete: bool) -> float:
-    from mdpcloud.solve.criteria import AverageCost, Discounted
+    from mdpcloud.criteria import AverageCost, Discounted
 
     criterion = AverageCost() if criterion is None else criterion
     if not isinstance(criterion, AverageCost | Discounted):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mdpcloud.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.constrained.constrained import ConstrainedSolution
 from mdpcloud.solve.constrained.report import InfeasibleError
-from mdpcloud.solve.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.evaluate import evaluate, improve
 from mdpcloud.solve.limits import Status
 from mdpcloud.solve.optimise import solve

@@ -7,6 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mdpcloud.criteria import (
+    AverageCost,
+    Criterion,
+    FiniteHorizon,
+    TotalCost,
+    discount_rate,
+)
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rules import policy_for
@@ -16,13 +23,6 @@ from mdpcloud.model.policy import Policy, policy_of
 from mdpcloud.solve.certificate import rounding_margin
 from mdpcloud.solve.chains import SingularChainError
 from mdpcloud.solve.classes import evaluate_classes
-from mdpcloud.solve.criteria import (
-    AverageCost,
-    Criterion,
-    FiniteHorizon,
-    TotalCost,
-    discount_rate,
-)
 from mdpcloud.solve.fixed import FixedResult, FixedSolver
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status, check_tolerance
 from mdpcloud.solve.measures import measure_rates

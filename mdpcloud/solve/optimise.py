@@ -15,6 +15,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mdpcloud.criteria import (
+    AverageCost,
+    Criterion,
+    Discounted,
+    FiniteHorizon,
+    TotalCost,
+    discount_rate,
+)
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError
@@ -24,14 +32,6 @@ from mdpcloud.solve.certificate import Certificate, certify
 from mdpcloud.solve.chains import likely_state
 from mdpcloud.solve.choice import candidates
 from mdpcloud.solve.classes import solve_components
-from mdpcloud.solve.criteria import (
-    AverageCost,
-    Criterion,
-    Discounted,
-    FiniteHorizon,
-    TotalCost,
-    discount_rate,
-)
 from mdpcloud.solve.fixed import largest_cost
 from mdpcloud.solve.limits import Goal, Monitor, Progress, Status, check_tolerance
 from mdpcloud.solve.linear_programming import LinearProgramming

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.criteria import AverageCost, Criterion
 from mdpcloud.errors import InputError, MultichainError, SolveError
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve.criteria import AverageCost, Criterion
 from mdpcloud.solve.limits import Status
 
 __all__ = ["Evaluation", "Result", "Solution", "insist"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mdpcloud.criteria import Criterion, Discounted
 from mdpcloud.engine.problem import Floats
-from mdpcloud.solve.criteria import Criterion, Discounted
 from mdpcloud.solve.limits import Progress
 
 __all__ = ["costs_of", "sense_of", "signed", "signed_progress", "value_bounds"]

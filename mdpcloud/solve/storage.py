@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from mdpcloud.criteria import AverageCost, Criterion, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
 from mdpcloud.model.timed_policy import Changes, TimedPolicy
 from mdpcloud.solve.constrained.constrained import ConstrainedSolution, RandomisedState
-from mdpcloud.solve.criteria import AverageCost, Criterion, Discounted, FiniteHorizon, TotalCost
 from mdpcloud.solve.limits import Status
 from mdpcloud.solve.result import Evaluation, Solution
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from mdpcloud.criteria import FiniteHorizon
 from mdpcloud.engine import compile_model
 from mdpcloud.model.policy import policy_of
 from mdpcloud.model.timed_policy import TimedPolicy
-from mdpcloud.solve.criteria import FiniteHorizon
 from mdpcloud.solve.horizon.advance import advance
 from mdpcloud.solve.horizon.course import Course
 from mdpcloud.solve.horizon.policy import checked, evaluated

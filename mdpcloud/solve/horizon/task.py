@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mdpcloud.criteria import FiniteHorizon
 from mdpcloud.engine.problem import Floats
 from mdpcloud.errors import InputError
-from mdpcloud.solve.criteria import FiniteHorizon
 from mdpcloud.solve.horizon.enclosure import Enclosure, enclose
 from mdpcloud.solve.horizon.sweeps import Setting
 from mdpcloud.solve.limits import FLOOR, Monitor, Status, check_tolerance

@@ -48,11 +48,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from mdpcloud.criteria import AverageCost
 from mdpcloud.engine import compile_model
 from mdpcloud.engine.problem import Choice, Floats
 from mdpcloud.errors import InputError, MultichainError, SolveError
 from mdpcloud.model.policy import policy_of
-from mdpcloud.solve.criteria import AverageCost
 from mdpcloud.solve.limits import Monitor, Status, check_tolerance
 from mdpcloud.solve.optimise import solve
 from mdpcloud.solve.result import Solution
