@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 # Modules without systems.
-_INFRASTRUCTURE = ("base", "parameters", "registry", "routing_simulation", "routing_split")
+_INFRASTRUCTURE = (
+    "base",
+    "parameters",
+    "registry",
+    "routing_simulation",
+    "routing_split",
+    "routing_tables",
+)
 
 
 def _public() -> dict[str, Any]:
