@@ -18,6 +18,7 @@ from mdpcloud.model.matrices import Floats
 
 __all__ = ["verdict_of"]
 
+LARGEST_ERROR = 1e-3  # of an index, relative to the largest one
 MOST_TRIALS = 20  # states that enter again, whose witness is tried
 
 
@@ -48,7 +49,11 @@ def verdict_of(arm: Arm, path: PricePath, alpha: float) -> ArmIndex:
             f"state {arm.label(state)} seems to become active again at price "
             f"{path.prices[entering[0]]:.6g}, by less than rounding errors",
         )
-    return _indexed(arm, path, spread)
+    found = _indexed(arm, path, spread)
+    doubtful = _doubtful(found)
+    if doubtful is not None:
+        return _undecided(path, f"the index of state {arm.label(doubtful)} is lost in rounding")
+    return found
 
 
 def _undecided(path: PricePath, reason: str) -> ArmIndex:
@@ -100,6 +105,16 @@ def _indexed(arm: Arm, path: PricePath, spread: Floats) -> ArmIndex:
         marginal_work=work,
         path=path,
     )
+
+
+def _doubtful(found: ArmIndex) -> int | None:
+    """A state whose index has no digits, None if there is none."""
+    assert found.values is not None
+    assert found.error is not None
+    finite = np.isfinite(found.values)
+    scale = np.max(np.abs(found.values), where=finite, initial=0.0)
+    hopeless = finite & ~(found.error <= LARGEST_ERROR * scale)
+    return int(np.argmax(hopeless)) if scale > 0.0 and hopeless.any() else None
 
 
 # --- witnesses ------------------------------------------------------------------------------------
