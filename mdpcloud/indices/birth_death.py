@@ -74,6 +74,7 @@ __all__ = ["birth_death_index"]
 
 LEAST_RATE = 2.0**-480  # of the positive rates, relative to the largest; below, products underflow
 LARGEST_COST = 2.0**900
+SLIGHT = 2.0**-30  # of the scale of indices, the most that counts as rounding
 UNIT = 2.0**-53  # rounding error of one operation
 
 
@@ -223,7 +224,7 @@ def _result(line: _Line, found: Floats | None) -> ArmIndex | None:
     if found is None:
         return None
     values, errors, marginal_cost, marginal_work = found
-    moved = int(put_in_order(values, errors, line.step))
+    moved = int(put_in_order(values, errors, line.step, _allowance(line, values)))
     if moved < 0:
         return None
     reason = "policies with a threshold are optimal at every price"
@@ -232,6 +233,14 @@ def _result(line: _Line, found: Floats | None) -> ArmIndex | None:
     return ArmIndex(
         Verdict.INDEXABLE, reason, values, errors, "bound", marginal_cost, marginal_work
     )
+
+
+def _allowance(line: _Line, values: Floats) -> float:
+    """How far indices that are out of order may be apart: ever so little of those there are."""
+    finite = np.abs(values[np.isfinite(values)])
+    effort = float(np.ptp(line.work))
+    usual = float(np.ptp(line.costs)) / effort if effort > 0.0 else 0.0
+    return SLIGHT * max(usual, float(finite.max(initial=0.0)))
 
 
 # --- ends in which both actions move alike --------------------------------------------------------

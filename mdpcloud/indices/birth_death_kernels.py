@@ -1,8 +1,8 @@
 """Loops over the states of birth-death arms, with bounds of every rounding error.
 
-The equations are those of `mdpcloud.indices.birth_death`. A block is a tuple (rho, shift, spread,
-q, q_error, v, v_error): rho 2^shift is its rate, known up to a factor exp(+-spread); q and v are
-the cost and work of the next state less the averages of the block, with absolute errors. A rate is
+The equations are those of `mdpcloud.indices.birth_death`. A block is a tuple ((rho, shift, spread),
+q, v): rho 2^shift is its rate, known up to a factor exp(+-spread); q and v are the cost and work of
+the next state less the averages of the block, each as high + low with an absolute error. A rate is
 0 only where it is so exactly; one that would underflow is carried with its exponent. Bounds of
 relative errors are those of first order times (1 + e), which holds for e < 1 as exp(e) - 1 <= e (1
 + e); rounding of the bounds themselves is covered by `SAFETY`.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from mdpcloud.engine.jit import kernel
-from mdpcloud.solve.transient.twofold_kernels import _fused
+from mdpcloud.solve.transient.twofold_kernels import _fused, _plus
 
 UNIT = 2.0**-53  # rounding error of one operation
 LITTLE = 2.0**-1040  # more than what underflow takes from a few products
@@ -28,7 +28,39 @@ LOST = 2.0**-10  # spread at which the rates have no digits worth speaking of
 
 CERTIFIED, MULTICHAIN, NO_MARGIN, DISORDER = 0, 1, 2, 3
 EITHER = -1.0  # error of a state whose actions are the same
-START = (1.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)  # nothing lies before the first state
+NO_STEP = (0.0, 0.0)
+LEVEL = (0.0, 0.0, 0.0)
+START = (1.0, 0, 0.0), LEVEL, LEVEL  # nothing lies before the first state
+
+
+@kernel()
+def _difference(a, b):
+    """a - b and its rounding error."""
+    found = a - b
+    part = found - a
+    return found, (a - (found - part)) - (b + part)
+
+
+@kernel()
+def _averaged(difference, shares, step):
+    """step + keep times a difference, whose digits beyond float64 are kept.
+
+    If keep is near 1 what is spilt is taken away, which hardly rounds.
+    """
+    high, low, error = difference
+    keep, spill, keep_error, spill_error = shares
+    size = abs(high) + abs(step[0])
+    if size == 0.0:
+        return difference
+    if keep < 0.5:
+        high, low = keep * high, keep * low
+        slip = abs(high) * keep_error
+    else:
+        slip = abs(high) * spill * spill_error
+        high, low = _plus(high, low - spill * low, -spill * high)
+    high, low = _plus(high, low + step[1], step[0])
+    error = keep * (1.0 + keep_error) * error + slip + 8.0 * UNIT * UNIT * size + LITTLE
+    return high, low, error
 
 
 @kernel()
@@ -38,43 +70,38 @@ def _advance(block, alpha, onward, back, cost_step, work_step):
     rho <- alpha + onward rho / (rho + back), q <- cost_step + q back / (rho + back). A negative rho
     says that the states before can neither be reached nor left.
     """
-    rho, shift, spread, q, q_error, v, v_error = block
+    (rho, shift, spread), q, v = block
     if rho < 0.0 or (rho == 0.0 and back == 0.0):
-        return -1.0, 0, spread, q, q_error, v, v_error
+        return (-1.0, 0, 0.0), q, v
     if back == 0.0:
         flow, change, shift = onward, 0.0, 0
-        q, q_error = cost_step, UNIT * abs(cost_step)
-        v, v_error = work_step, UNIT * abs(work_step)
+        q, v = (cost_step[0], cost_step[1], 0.0), (work_step[0], work_step[1], 0.0)
     else:
         true = rho if shift == 0 else math.ldexp(rho, shift)
         inverse = 1.0 / (true + back)
-        keep = back * inverse
-        loose = true * inverse * spread * (1.0 + spread) + 5.0 * UNIT
+        keep, spill, wide = back * inverse, true * inverse, spread * (1.0 + spread)
+        loose, change = spill * wide + 5.0 * UNIT, keep * wide + 5.0 * UNIT
         flow = onward * inverse * rho
-        change = keep * spread * (1.0 + spread) + 5.0 * UNIT
-        q_error = keep * (q_error + (abs(q) + q_error) * loose)
-        v_error = keep * (v_error + (abs(v) + v_error) * loose)
-        q, v = cost_step + keep * q, work_step + keep * v
-        q_error += UNIT * (abs(cost_step) + abs(q)) + LITTLE
-        v_error += UNIT * (abs(work_step) + abs(v)) + LITTLE
+        shares = (keep, spill, loose, change)
+        q, v = _averaged(q, shares, cost_step), _averaged(v, shares, work_step)
     if alpha > 0.0:
         rho = alpha + flow
         share = flow / rho
-        return rho, 0, share * change * (1.0 + change) + 2.0 * UNIT, q, q_error, v, v_error
+        return (rho, 0, share * change * (1.0 + change) + 2.0 * UNIT), q, v
     if flow == 0.0:
-        return 0.0, 0, 0.0, q, q_error, v, v_error
+        return (0.0, 0, 0.0), q, v
     if shift != 0 or flow < SMALL_RATE:
         flow, exponent = math.frexp(flow)
         shift += exponent
         if shift > -500:
             flow, shift = math.ldexp(flow, shift), 0
-    return flow, shift, change, q, q_error, v, v_error
+    return (flow, shift, change), q, v
 
 
 @kernel()
 def _rate(block):
     """Rate of a block and its absolute error."""
-    rho, shift, spread = block[0], block[1], block[2]
+    rho, shift, spread = block[0]
     if rho <= 0.0:
         return 0.0, 0.0
     if shift < LEAST_SHIFT:
@@ -85,12 +112,13 @@ def _rate(block):
 
 
 @kernel()
-def _weighed(rates, cross, before, before_error, after, after_error, gap):
+def _weighed(rates, cross, before, after, gap):
     """Value of activity times Z, and its error.
 
     X (before + gap + after) + Db rhoL after - Dd rhoR before + weight gap.
     """
     b0, b1, d0, d1, left, left_error, right, right_error = rates
+    (before, before_error), (after, after_error) = before, after
     more, less = b0 - b1, d0 - d1
     weight = d1 * right + b0 * left + left * right
     through = before + gap + after
@@ -152,20 +180,30 @@ def far_blocks(alpha, onward, back, cost, work, step, found):
     k = n - 1 if step > 0 else 0
     block = START
     for position in range(n):
-        found[k, 0], found[k, 1], found[k, 2] = block[0], block[1], block[2]
-        found[k, 3], found[k, 4], found[k, 5], found[k, 6] = block[3], block[4], block[5], block[6]
+        found[k, 0], found[k, 1], found[k, 2] = block[0]
+        found[k, 3], found[k, 4] = _rounded(block[1])
+        found[k, 5], found[k, 6] = _rounded(block[2])
         if position < n - 1:
             after = k - step
-            cost_step, work_step = cost[after] - cost[k], work[after] - work[k]
+            cost_step, work_step = (
+                _difference(cost[after], cost[k]),
+                _difference(work[after], work[k]),
+            )
             block = _advance(block, alpha, back[k], onward[k], cost_step, work_step)
             k = after
 
 
 @kernel()
+def _rounded(difference):
+    """A difference in float64, and its error."""
+    return difference[0], difference[2] + abs(difference[1])
+
+
+@kernel()
 def _seen_back(blocks, k):
     """A block of `far_blocks`: averages of the block less those of the state."""
-    rho, shift, spread = blocks[k, 0], int(blocks[k, 1]), blocks[k, 2]
-    return rho, shift, spread, -blocks[k, 3], blocks[k, 4], -blocks[k, 5], blocks[k, 6]
+    rate = (blocks[k, 0], int(blocks[k, 1]), blocks[k, 2])
+    return rate, (-blocks[k, 3], blocks[k, 4]), (-blocks[k, 5], blocks[k, 6])
 
 
 @kernel()
@@ -195,9 +233,9 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
     for position in range(n):
         far = _seen_back(beyond, k)
         b0, b1, d0, d1 = onward[0, k], onward[1, k], back[0, k], back[1, k]
-        if not (_meets(b0, d0, block[0], far[0]) and _meets(b1, d1, block[0], far[0])):
+        if not (_meets(b0, d0, block[0][0], far[0][0]) and _meets(b1, d1, block[0][0], far[0][0])):
             return MULTICHAIN, True, True
-        if block[2] > LOST or far[2] > LOST:
+        if block[0][2] > LOST or far[0][2] > LOST:
             return NO_MARGIN, True, True
         cost_gap, work_gap = costs[0, k] - costs[1, k], work[0, k] - work[1, k]
         if b0 == b1 and d0 == d1:
@@ -208,10 +246,8 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
             right, right_error = _rate(far)
             rates = (b0, b1, d0, d1, left, left_error, right, right_error)
             cross = _cross(b0, b1, d0, d1)
-            saved, saved_error = _weighed(
-                rates, cross, block[3], block[4], far[3], far[4], cost_gap
-            )
-            done, done_error = _weighed(rates, cross, block[5], block[6], far[5], far[6], work_gap)
+            saved, saved_error = _weighed(rates, cross, _rounded(block[1]), far[1], cost_gap)
+            done, done_error = _weighed(rates, cross, _rounded(block[2]), far[2], work_gap)
             done = -done
             total = d0 * right + b0 * left + left * right
             turn_active, turn_passive = _turns(rates)
@@ -228,6 +264,8 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
                 return NO_MARGIN, True, True
             index = saved / done
             error = SAFETY * (saved_error + abs(index) * done_error) / sure
+            if not error < math.inf:
+                return NO_MARGIN, True, True
             found[0, k], found[1, k] = index, error + 4.0 * UNIT * abs(index)
         found[2, k], found[3, k] = saved / total, done / total
         if ordered and found[1, k] >= 0.0:
@@ -237,10 +275,17 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
                 least, least_error = found[0, k], found[1, k]
         if position < n - 1:
             after = k + step
-            cost_step, work_step = costs[1, after] - costs[1, k], work[1, after] - work[1, k]
+            cost_step = _difference(costs[1, after], costs[1, k])
+            work_step = _difference(work[1, after], work[1, k])
             block = _advance(block, alpha, b1, d1, cost_step, work_step)
             k = after
     return CERTIFIED, turns_active, turns_passive
+
+
+@kernel()
+def _less(difference, gap):
+    value = difference[0] - gap
+    return value, difference[1] + UNIT * (abs(value) + 2.0 * abs(gap))
 
 
 @kernel()
@@ -260,32 +305,30 @@ def work_is_marginal(alpha, onward, back, work, step, action, beyond):
             left, left_error = _rate(block)
             right, right_error = _rate(far)
             rates = (b0, b1, d0, d1, left, left_error, right, right_error)
-            before, before_error, after, after_error = block[5], block[6], far[5], far[6]
+            before, after = _rounded(block[2]), far[2]
             if action == 1:
-                after -= gap
-                after_error += UNIT * (abs(after) + 2.0 * abs(gap))
+                after = _less(after, gap)
             else:
-                before -= gap
-                before_error += UNIT * (abs(before) + 2.0 * abs(gap))
-            cross = _cross(b0, b1, d0, d1)
-            done, error = _weighed(rates, cross, before, before_error, after, after_error, gap)
+                before = _less(before, gap)
+            done, error = _weighed(rates, _cross(b0, b1, d0, d1), before, after, gap)
             if not -done > SAFETY * error:
                 return False
         elif gap > 0.0:
             return False
         if position < n - 1:
             after_state = k + step
-            work_step = work[action, after_state] - work[action, k]
-            block = _advance(block, alpha, onward[action, k], back[action, k], 0.0, work_step)
+            work_step = _difference(work[action, after_state], work[action, k])
+            block = _advance(block, alpha, onward[action, k], back[action, k], NO_STEP, work_step)
             k = after_state
     return True
 
 
 @kernel()
-def put_in_order(values, errors, step):
+def put_in_order(values, errors, step, allowance):
     """Make the index nonincreasing along the steps, where it is so within its errors.
 
-    States whose actions are the same take the value before them, or after them at the start.
+    Errors above the allowance excuse nothing. States whose actions are the same take the value
+    before them, or after them at the start.
 
     Returns
     -------
@@ -301,7 +344,7 @@ def put_in_order(values, errors, step):
             values[k], errors[k] = least, error
             unset += 0 if some else 1
         elif values[k] > least:
-            if not values[k] - least <= errors[k] + error:
+            if not values[k] - least <= min(errors[k] + error, allowance):
                 return -1
             values[k], errors[k] = least, max(error, errors[k])
             moved += 1
