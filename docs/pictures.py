@@ -10,6 +10,7 @@ import numpy as np
 
 import mdpcloud as mc
 from benchmarks.instances import read
+from mdpcloud.plots.active_sets import plot_index
 from mdpcloud.plots.brackets import History, draw_brackets
 from mdpcloud.plots.convergence import plot_convergence
 from mdpcloud.plots.paths import plot_path
@@ -72,5 +73,25 @@ def simulation() -> list[Path]:
     ]
 
 
+def no_index() -> Path:
+    """An arm that is not indexable, of the documentation of markovianbandit-pkg."""
+    P0 = [
+        [0.2168, 0.7246, 0.005, 0.0536],
+        [0.463, 0.2776, 0.0475, 0.2119],
+        [0.0906, 0.1627, 0.0822, 0.6645],
+        [0.4645, 0.1505, 0.1958, 0.1892],
+    ]
+    P1 = [
+        [0.1013, 0.509, 0.2344, 0.1553],
+        [0.1655, 0.0166, 0.1173, 0.7006],
+        [0.3943, 0.564, 0.0156, 0.0261],
+        [0.0543, 0.1092, 0.0992, 0.7373],
+    ]
+    rewards = [0.7235, 0.8718, 0.6831, 0.5825], [0.5426, 0.1168, 0.7152, 0.8725]
+    arm = mc.indices.arm(P0, P1, rewards0=rewards[0], rewards1=rewards[1])
+    found = mc.indices.whittle(arm, mc.Discounted(factor=0.99))
+    return save(plot_index(found), FOLDER / "index_not_indexable.png")
+
+
 if __name__ == "__main__":
-    print(brackets(), *simulation())
+    print(brackets(), *simulation(), no_index())

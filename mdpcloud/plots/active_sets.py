@@ -14,6 +14,7 @@ from mdpcloud.plots.style import (
     BLUE,
     FAINT,
     VERMILLION,
+    add_legend,
     clean,
     heading,
     new_figure,
@@ -55,6 +56,9 @@ def plot_index(result: ArmIndex, *, title: str = "", unit: str = "") -> Figure:
         draw_active_sets(axes, path)
         axes.set_xlabel(price)
         axes.set_ylabel("state")
+        handles, labels = axes.get_legend_handles_labels()
+        kinds = dict(zip(labels, handles, strict=True))
+        add_legend(figure, list(kinds.values()), list(kinds))
     elif values is not None:
         draw_index(axes, result)
         axes.set_xlabel("state")
@@ -72,7 +76,8 @@ def draw_active_sets(axes: Axes, path: PricePath) -> Axes:
     low, high = _limits(path.prices)
     for state, first, last, again in active_spans(path):
         left, right = max(first, low), min(last, high)
-        axes.barh(state, right - left, 0.7, left, color=VERMILLION if again else BLUE)
+        colour, label = (VERMILLION, "active again") if again else (BLUE, "active")
+        axes.barh(state, right - left, 0.7, left, color=colour, label=label)
     axes.set_xlim(low, high)
     axes.set_ylim(path.first.size - 0.5, -0.5)
     axes.yaxis.set_major_locator(whole_numbers())
