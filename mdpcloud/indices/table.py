@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, MinLen, Unit
@@ -32,7 +33,7 @@ __all__ = [
     "TableNode",
     "TieOrder",
     "Units",
-    "index_table_schema",
+    "table_adapter",
 ]
 
 FORMAT: Literal["mdpcloud index table"] = "mdpcloud index table"
@@ -122,7 +123,8 @@ class NodeIndex:
     beyond: Literal["refuse", "last"]
 
     def __post_init__(self) -> None:
-        validate(self)
+        if not (_are_finite(self.index) and self.beyond in ("refuse", "last")):
+            validate(self)  # takes long on long lists
         if self.beyond == "last" and not self.index:
             raise InputError("index must have an entry where beyond is 'last'")
 
@@ -213,7 +215,7 @@ class IndexTable:
 
         _check_format(_parsed(text))
         try:
-            table: IndexTable = _adapter().validate_json(text)
+            table: IndexTable = table_adapter().validate_json(text)
         except ValidationError as error:
             found = [_in_words(one) for one in error.errors() if not _is_consequence(one)]
             raise InputError("index table: " + "; ".join(found)) from None
@@ -224,38 +226,17 @@ class IndexTable:
         return json.dumps(dataclasses.asdict(self), indent=1, allow_nan=False) + "\n"
 
 
-def index_table_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a table, as it is in ``index_table.schema.json``.
-
-    What it cannot say are agreements between fields, such as one index per node, which `from_json`
-    and `mdpcloud.runtime` check too.
-    """
-    schema = _untitled(_adapter().json_schema())
-    schema["title"] = "Index table of mdpcloud"
-    schema["description"], _, _ = schema["description"].partition("\n\nRaises")
-    fields, index = schema["properties"], schema["$defs"]["NodeIndex"]
-    fields["scenario_sha256"]["anyOf"][0]["pattern"] = f"^{SHA256.pattern}$"
-    fields["policies"]["propertyNames"] = {"minLength": 1}
-    index["if"] = {"properties": {"beyond": {"const": "last"}}}
-    index["then"] = {"properties": {"index": {"minItems": 1}}}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+def _are_finite(numbers: Any) -> bool:
+    """Whether this is a tuple of finite floats."""
+    return isinstance(numbers, tuple) and all(type(x) is float and isfinite(x) for x in numbers)
 
 
 @cache
-def _adapter() -> Any:
+def table_adapter() -> Any:
+    """Pydantic's reader of tables."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(IndexTable)
-
-
-def _untitled(schema: Any) -> Any:
-    """Schema without the titles that say nothing but a field's name again."""
-    if isinstance(schema, list):
-        return [_untitled(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    titled = isinstance(schema.get("title"), str)
-    return {key: _untitled(part) for key, part in schema.items() if key != "title" or not titled}
 
 
 def _is_consequence(error: Mapping[str, Any]) -> bool:

@@ -10,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.table import IndexTable, index_table_schema
+from mdpcloud.indices.table import IndexTable
+from mdpcloud.indices.table_schema import index_table_schema
 
 RECORD: dict[str, Any] = {
     "format": "mdpcloud index table",
