@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
-from numpy.typing import NDArray
 
 from mdpcloud import indices as theory
 from mdpcloud.errors import InputError
@@ -53,7 +52,7 @@ from mdpcloud.systems.routing_simulation import (
     unusual_laws,
 )
 from mdpcloud.systems.routing_split import split_means, split_rule
-from mdpcloud.systems.routing_tables import NEAR, NodePolicy
+from mdpcloud.systems.routing_tables import NEAR, Index, NodePolicy
 
 if TYPE_CHECKING:
     from mdpcloud.indices.table import IndexTable
@@ -379,6 +378,13 @@ class CloudRouting:
             Entries of a node that never refuses, whose last entry goes on; by default twice its
             servers and 61 more.
 
+        Notes
+        -----
+        Decisions by the table are those of ``heuristic(name, ties).rule`` in every state, but for
+        those in which a node that never refuses is beyond its last entry: there they are those at
+        the last entry. If the index does not decrease, what a job is then sent to costs at most
+        U - last entry more than the least price, with U the node's `mdpcloud.indices.upper_bound`.
+
         Examples
         --------
         >>> table = CloudRouting((Node(1, 1.0, 0.5),), 0.8, 0.6).index_table()
@@ -391,11 +397,9 @@ class CloudRouting:
         for name in policies or ():
             _check_known("index policy", name, known)
         states = None if states is None else checked_count("states", states)
+        found = {name: self._node_policies(name) for name in policies or known}
         return index_table_of(
-            {
-                name: [policy.table(states) for policy in self._node_policies(name)]
-                for name in policies or known
-            },
+            {name: [one.table(states) for one in nodes] for name, nodes in found.items()},
             self.outside_cost,
             charges=self._charges,
             servers=[node.servers for node in self.nodes],
@@ -435,19 +439,20 @@ class CloudRouting:
     def _node_policies(self, name: str) -> list[NodePolicy]:
         """What an index policy does at each node."""
         return [
-            NodePolicy(node, partial(self._index, name, k), self.outside_cost, charge)
+            NodePolicy(self._index(name, k), node, self.outside_cost, charge)
             for k, (node, charge) in enumerate(zip(self._theory, self._charges, strict=True))
         ]
 
-    def _index(self, name: str, k: int, last: int) -> NDArray[np.float64]:
+    def _index(self, name: str, k: int) -> Index:
+        """Index of node k in states 0..last, as a function of last."""
         node = self._theory[k]
         if name == "individually_optimal":
-            return theory.individually_optimal(node, last)
+            return partial(theory.individually_optimal, node)
         if name == "restless_bandit":
-            return theory.restless_bandit(node, self.arrival_rate, last)
+            return partial(theory.restless_bandit, node, self.arrival_rate)
         blocked = None if node.room is None else max(self.outside_cost - self._charges[k], 0.0)
         rate = float(self.split.rates[k])
-        return theory.policy_improvement(node, rate, last, blocked_cost=blocked)
+        return partial(theory.policy_improvement, node, rate, blocked_cost=blocked)
 
     def _split_heuristic(self) -> Heuristic:
         shares = self.split.rates / self.arrival_rate

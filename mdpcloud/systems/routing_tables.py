@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from mdpcloud.indices.bounds import accepts, upper_bound
 from mdpcloud.indices.table_building import refused
 from mdpcloud.model.matrices import Floats
 
-__all__ = ["NEAR", "NodePolicy"]
+__all__ = ["NEAR", "Index", "NodePolicy"]
 
+Index: TypeAlias = Callable[[int], Floats]
 NEAR = 60  # jobs: most waiting in the first box, and states whose indices are shown
 FARTHEST = 1_000_000  # states in which a policy's threshold is looked for
 
@@ -24,15 +26,15 @@ class NodePolicy:
 
     Parameters
     ----------
-    node : mdpcloud.indices.Node
     index : function
         From ``last`` to the index (last+1,) of states 0..last.
+    node : mdpcloud.indices.Node
     outside_cost, charge : float
         Cost of a job sent outside, and of routing one here.
     """
 
+    index: Index
     node: theory.Node
-    index: Callable[[int], Floats]
     outside_cost: float
     charge: float
 

@@ -147,7 +147,7 @@ def test_cost_and_policy_improvement_indices_rise_with_the_load_and_the_outside_
     for other in (busier, dearer):
         assert bounds(other)[1] >= bounds(system)[0]
         for k in range(len(system.nodes)):
-            pair = [s._index("policy_improvement", k, 30) for s in (system, other)]
+            pair = [s._index("policy_improvement", k)(30) for s in (system, other)]
             assert (pair[1] >= pair[0] - 1e-9).all()
 
 
