@@ -63,7 +63,7 @@ def configuration(table: IndexTable, ports: Mapping[str, int]) -> str:
     lines += [f"    use-server {name} if {{ var(txn.node) -m str {name} }}" for name in names]
     lines += [f"    server outside 127.0.0.1:{ports['outside']} id 1"]
     lines += [
-        f"    server {name} 127.0.0.1:{ports[name]} id {10 + k} maxconn {node.servers}"
+        f"    server {name} 127.0.0.1:{ports[name]} id {10 + k} maxconn {node.servers} check"
         for k, (name, node) in enumerate(zip(names, table.nodes, strict=True))
     ]
     decision = re.compile(r"(?m)^ +http-request set-var\(txn.node\).*\n")

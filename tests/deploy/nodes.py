@@ -27,19 +27,21 @@ class HeldServer:
         self._handlers: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
 
-    async def start(self) -> int:
-        """Port at which it listens."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=4096)
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+    async def start(self, port: int = 0) -> int:
+        """Listen, at a free port if none is given; the port."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", port, backlog=4096)
+        self._port: int = self._server.sockets[0].getsockname()[1]
+        return self._port
 
-    async def stop(self) -> None:
+    async def stop(self) -> int:
+        """End all connections and listen no more; the port."""
         self._server.close()
         for held in self._held:
             held.cancel()
         for writer in list(self._writers):
             writer.close()
         await asyncio.wait_for(asyncio.gather(*self._handlers, return_exceptions=True), PATIENCE)
+        return self._port
 
     async def release(self) -> None:
         """Answer the oldest request, once there is one."""

@@ -310,6 +310,25 @@ def test_a_server_taken_out_gets_no_more_jobs(state: str, tmp_path: Path) -> Non
     run(test())
 
 
+def test_a_server_whose_health_check_fails_gets_no_jobs_until_it_is_back(tmp_path: Path) -> None:
+    def often(text: str) -> str:
+        return text.replace(" check\n", " check inter 20ms fall 1 rise 1\n")
+
+    async def test() -> None:
+        async with cloud(tmp_path, often) as c:
+            node = c.servers["node0"]
+            port = await node.stop()
+
+            async def reads(jobs: str, choice: str) -> bool:
+                return await c.probe() == (jobs, choice)
+
+            await eventually(lambda: reads("0!,0,0", "node2"))
+            await node.start(port)
+            await eventually(lambda: reads("0,0,0", "node0"))
+
+    run(test())
+
+
 def test_jobs_waiting_at_a_server_that_goes_down_go_outside(tmp_path: Path) -> None:
     async def test() -> None:
         async with cloud(tmp_path) as c:
@@ -355,7 +374,11 @@ EDITS = {
 STARTS = {
     "servers": ("server node1 127.*", "", "backend nodes has no server node1, for node 1"),
     "maxconn": ("maxconn 2", "maxconn 3", "server nodes/node0 has maxconn 3, but its node has 2"),
-    "no maxconn": ("maxconn 2", "", "server nodes/node0 has maxconn 0, but its node has 2 servers"),
+    "no maxconn": (
+        " maxconn 2",
+        "",
+        "server nodes/node0 has maxconn 0, but its node has 2 servers",
+    ),
     "backend": ("nodes$", "cloud", "there is no backend nodes (setenv MDPCLOUD_BACKEND names"),
 }
 PORTS = dict.fromkeys(["outside", *NAMES], 1)
@@ -443,6 +466,41 @@ def test_under_load_every_choice_is_the_runtimes_and_no_job_is_lost(
         assert set(Counter(one["chosen"] for one in decisions)) == {"outside", *NAMES}
 
     run(load())
+
+
+@pytest.mark.slow
+def test_with_one_thread_the_jobs_read_are_all_jobs_of_the_backend(tmp_path: Path) -> None:
+    table = busy()
+
+    def counting(text: str) -> str:
+        """Also note the jobs of the backend, the one to be sent among them, and those outside."""
+        text = re.sub("(?m)^ +http-request set-var.txn.node", COUNTED, text, count=1)
+        return text.replace("%ST ", "%ST all=%[var(txn.all)] out=%[var(txn.out)] ")
+
+    async def jobs(port: int) -> None:
+        for _ in range(30):
+            request = await Request.send(port, "/")
+            assert (await request.answer())[0] == 200
+            request.close()
+
+    async def load() -> list[int]:
+        async with serving(["outside", *NAMES], service=0.005) as (_, ports):
+            with running(table, counting(configuration(table, ports)), tmp_path) as balancer:
+                await asyncio.gather(*(jobs(balancer.port) for _ in range(30)))
+                await eventually(lambda: len(logged(balancer)) == 900)
+                log = balancer.log.read_text(encoding="utf-8")
+        found = re.findall(r"jobs=(\S+) .* all=(\d+) out=(\d+) ", log)
+        return [int(every) - 1 - int(out) - sum(map(int, x.split(","))) for x, every, out in found]
+
+    missing = asyncio.run(load())
+    assert len(missing) == 900
+    assert missing.count(0) >= 0.98 * 900, Counter(missing)
+
+
+COUNTED = """\
+    http-request set-var(txn.all) be_conn(nodes)
+    http-request set-var(txn.out) srv_conn(nodes/outside)
+    http-request set-var(txn.node"""
 
 
 async def client(port: int, number: int, name: str) -> asyncio.subprocess.Process:
