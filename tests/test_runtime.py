@@ -284,6 +284,20 @@ def test_every_mistake_is_named_with_its_place() -> None:
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "must be a JSON object, not list"),
+        (json.dumps(RECORD)[:-1] + ', "version": 1}', "the key 'version' is given twice"),
+    ],
+)
+def test_what_is_no_table_is_refused(text: str, message: str) -> None:
+    with pytest.raises(runtime.TableError, match=message):
+        runtime.loads(text)
+
+
 def test_a_file_of_a_later_version_says_so() -> None:
     with pytest.raises(runtime.TableError, match="version 2; this file reads"):
         runtime.loads(json.dumps({**RECORD, "version": 2}))
@@ -340,3 +354,16 @@ def test_a_copy_of_the_file_decides_from_the_shell(
     )
     assert (done.returncode, done.stdout) == (code, output)
     assert done.stderr.startswith(error)
+
+
+def test_the_command_line_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "indices.json").write_text(json.dumps(RECORD), encoding="utf-8")
+    place = str(tmp_path / "indices.json")
+    assert runtime._main([place, "restless_bandit", "3", "0"]) == "2"
+    for arguments, message in (
+        ([place], "usage: "),
+        ([str(tmp_path / "none.json"), "mine"], "none.json: No such file"),
+        ([place, "restless_bandit", "3", "x"], "jobs at 'node 1' must be a whole number"),
+    ):
+        with pytest.raises(runtime.TableError, match=message):
+            runtime._main(arguments)
