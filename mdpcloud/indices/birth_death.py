@@ -132,7 +132,11 @@ def birth_death_index(arm: BirthDeathArm, alpha: float) -> ArmIndex | None:
     >>> birth_death_index(arm, 0.0).index[:3]
     array([1.  , 2.8 , 5.24])
     """
-    for low in (False, True):
+    downward = (arm.births[0].sum() + arm.deaths[1].sum()) - (
+        arm.births[1].sum() + arm.deaths[0].sum()
+    )
+    likely = bool(downward < 0.0)  # an arm that activity pushes down is active in high states
+    for low in (likely, not likely):
         line = _line(arm, alpha, low)
         if line is None:
             return None
