@@ -61,14 +61,14 @@ def library(system: CloudRouting, name: str, ties: str, shape: tuple[int, ...]) 
     return np.broadcast_to(rule(SimpleNamespace(node=tuple(np.indices(shape)))), shape)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(some_systems, st.sampled_from(INDEX_POLICIES), st.sampled_from(TIES), st.integers(1, 9))
 def test_every_decision_is_that_of_the_librarys_index_rule(
     system: CloudRouting, name: str, ties: str, states: int
 ) -> None:
     choose, columns = decider(system, name, ties, states)
     lengths = [len(column["index"]) for column in columns]
-    assume(np.prod([n + 2 for n in lengths]) <= 3000)
+    assume(np.prod([n + 2 for n in lengths]) <= 1500)
     shape = tuple(
         n + 2 if column["beyond"] == "refuse" else n
         for n, column in zip(lengths, columns, strict=True)
@@ -225,7 +225,7 @@ def verdicts(text: str) -> tuple[bool, bool]:
     return found[0], found[1]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(changed_documents() | changed_texts())
 def test_the_runtime_takes_what_the_library_takes(text: str) -> None:
     library_takes, runtime_takes = verdicts(text)
