@@ -20,12 +20,21 @@ from mdpcloud.indices.table import IndexTable
 from mdpcloud.indices.table_lua import server_names, to_lua
 
 HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
-needs_haproxy = pytest.mark.skipif(
-    HAPROXY is None, reason="haproxy is not installed (Debian: apt install haproxy)"
-)
+
+
+def _missing() -> str:
+    if HAPROXY is None:
+        return "haproxy is not installed (Debian: apt install haproxy)"
+    features = subprocess.run([HAPROXY, "-vv"], capture_output=True, text=True, timeout=10).stdout
+    return "" if "Built with Lua" in features else f"{HAPROXY} is built without Lua"
+
+
+MISSING = _missing()
+needs_haproxy = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 SAMPLE = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
 PATIENCE = 10.0  # seconds until a test gives up waiting
 
+RULES = re.compile(r"(?m)^ +(use-server|server) .*\n")
 PROBE = (
     "    http-request return status 200 content-type text/plain "
     'lf-string "%[var(txn.jobs)] %[var(txn.node)]" if { path /probe }\n'
@@ -50,22 +59,26 @@ def _environment(**more: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("MDPCLOUD_")} | more
 
 
+def backend_lines(table: IndexTable, ports: Mapping[str, int]) -> list[str]:
+    """Lines of the backend that depend on the table."""
+    names = server_names(table.nodes)
+    lines = [f"    use-server {name} if {{ var(txn.node) -m str {name} }}" for name in names]
+    lines += [f"    server outside 127.0.0.1:{ports['outside']} id 1"]
+    return lines + [
+        f"    server {name} 127.0.0.1:{ports[name]} id {10 + k} maxconn {node.servers} check"
+        for k, (name, node) in enumerate(zip(names, table.nodes, strict=True))
+    ]
+
+
 def configuration(table: IndexTable, ports: Mapping[str, int]) -> str:
     """The sample configuration, with the servers of a table at the ports of a run.
 
     Requests of /probe are answered with what the rule read and chose, and go to no server;
     requests with a header ``node`` go to that server, whatever the rule chose.
     """
-    names = server_names(table.nodes)
-    text = SAMPLE.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^ +(use-server|server) .*\n", "", text)
-    lines = [f"    use-server {name} if {{ req.hdr(node) {name} }}" for name in names]
-    lines += [f"    use-server {name} if {{ var(txn.node) -m str {name} }}" for name in names]
-    lines += [f"    server outside 127.0.0.1:{ports['outside']} id 1"]
-    lines += [
-        f"    server {name} 127.0.0.1:{ports[name]} id {10 + k} maxconn {node.servers} check"
-        for k, (name, node) in enumerate(zip(names, table.nodes, strict=True))
-    ]
+    text = re.sub(RULES, "", SAMPLE.read_text(encoding="utf-8"))
+    lines = [f"    use-server {name} if {{ req.hdr(node) {name} }}" for name in ports]
+    lines += backend_lines(table, ports)
     decision = re.compile(r"(?m)^ +http-request set-var\(txn.node\).*\n")
     assert decision.search(text)
     text = decision.sub(lambda found: found[0] + PROBE, text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 from collections import Counter
 
@@ -24,10 +23,13 @@ async def _requests(port: int, number: int, name: str) -> Counter[str]:
     return Counter(await asyncio.gather(*(_request(port, path, start) for path in paths)))
 
 
-def allow_open_files() -> None:
-    """Raise the number of files a process may have open to what the system lets it have."""
+def allow_open_files() -> int:
+    """Raise the number of files this process may have open to the most it may raise it to."""
+    import resource  # of Unix, as HAProxy is
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 if __name__ == "__main__":

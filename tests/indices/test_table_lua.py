@@ -18,13 +18,12 @@ from mdpcloud import runtime
 from mdpcloud.errors import InputError
 from mdpcloud.indices.table import IndexTable, TableNode
 from mdpcloud.indices.table_lua import server_names, to_lua
+from tests.deploy.balancer import HAPROXY, MISSING
 from tests.indices.test_table import RECORD
 
 LUA = shutil.which("lua5.4") or shutil.which("lua5.3")
-HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
 needs_lua = pytest.mark.skipif(
-    not (LUA or HAPROXY),
-    reason="neither haproxy nor lua5.3 is installed (Debian: apt install haproxy)",
+    not LUA and bool(MISSING), reason=f"lua5.3 is not installed, and {MISSING}"
 )
 
 WALK = """
