@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mdpcloud.errors import InputError, SolveError
-from mdpcloud.indices.arm import Arm, arm, rate_arm
+from mdpcloud.indices.arm import _check_entries, _check_sums, _per_state
 from mdpcloud.indices.result import ArmIndex, Verdict
-from mdpcloud.model.matrices import Floats
+from mdpcloud.model.matrices import Floats, as_floats, as_matrix
 
 __all__ = ["gittins", "gittins_rates"]
 
@@ -84,7 +84,7 @@ def gittins(
     >>> found.index.round(12)
     array([1.        , 0.33333333])
     """
-    return _index(arm(P, P, work0=0.0, **_paid(rewards, costs)), criterion)
+    return _index(_checked(P, "P", True), _earned(rewards, costs), True, criterion)
 
 
 def gittins_rates(
@@ -118,16 +118,28 @@ def gittins_rates(
     >>> found.index.round(12)
     array([1.        , 0.66666667])
     """
-    return _index(rate_arm(Q, Q, work0=0.0, **_paid(rewards, costs)), criterion)
+    return _index(_checked(Q, "Q", False), _earned(rewards, costs), False, criterion)
 
 
-def _paid(rewards: Any, costs: Any) -> dict[str, Any]:
+def _checked(matrix: Any, name: str, discrete: bool) -> Any:
+    """A square dense or CSR matrix whose entries and row sums are right."""
+    checked: Any = as_matrix(matrix, name) if hasattr(matrix, "tocsr") else as_floats(matrix, name)
+    if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.shape[0] == 0:
+        raise InputError(f"{name} has shape {checked.shape}; it must be square and not empty")
+    _check_entries(checked, name, diagonal=discrete)
+    scale = np.ones(checked.shape[0]) if discrete else np.abs(checked.diagonal())
+    _check_sums(checked, name, float(discrete), np.maximum(scale, np.finfo(float).tiny))
+    return checked
+
+
+def _earned(rewards: Any, costs: Any) -> tuple[str, Any, float]:
+    """Name, values and sign of what is given."""
     if (rewards is None) == (costs is None):
         raise InputError("give either rewards or costs")
-    return {"costs1": costs} if rewards is None else {"rewards1": rewards}
+    return ("costs", costs, -1.0) if rewards is None else ("rewards", rewards, 1.0)
 
 
-def _index(played: Arm, criterion: Any) -> ArmIndex:
+def _index(moves: Any, earned: tuple[str, Any, float], discrete: bool, criterion: Any) -> ArmIndex:
     from mdpcloud.criteria import Discounted
     from mdpcloud.indices.elimination import eliminate
 
@@ -136,19 +148,20 @@ def _index(played: Arm, criterion: Any) -> ArmIndex:
             f"criterion is {criterion!r}; Gittins' index is that of a discounted arm: give "
             "Discounted(factor=...) in discrete time or Discounted(rate=...) in continuous time"
         )
-    alpha = criterion.rate_for(played.discrete)
-    rewards = -played.costs[1]
+    alpha = criterion.rate_for(discrete)
+    name, values, sign = earned
+    rewards = sign * _per_state(values, name, moves.shape[0])
     least = float(rewards.min())
     with np.errstate(over="ignore", invalid="ignore"):
-        found = eliminate(played.moves[1], rewards - least, alpha)
+        found = eliminate(moves, rewards - least, alpha)
         above = found.reward / found.time
-        values, error = above + least, _bounds(above, least, found.relative)
-    if not np.isfinite(values + error).all():
+        index, error = above + least, _bounds(above, least, found.relative)
+    if not np.isfinite(index + error).all():
         raise SolveError("the numbers of the arm are too large or too small for float64")
     return ArmIndex(
         Verdict.INDEXABLE,
         "an arm that stays where it is while passive has an index (Gittins 1979)",
-        values=values,
+        values=index,
         error=error,
         error_kind="bound",
         marginal_cost=found.reward + least * found.time,

@@ -200,11 +200,13 @@ def test_a_band_of_ten_thousand_states_is_solved_without_a_dense_matrix() -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"P": [[0.5, 0.4], [0, 1]], "rewards": [1, 2]}, "row 0 of .* sums to 0.9"),
-        ({"P": [[1.5, -0.5], [0, 1]], "rewards": [1, 2]}, r"\[0, 1\] is -0.5"),
+        ({"P": [[0.5, 0.4], [0, 1]], "rewards": [1, 2]}, "row 0 of P sums to 0.9"),
+        ({"P": [[1.5, -0.5], [0, 1]], "rewards": [1, 2]}, r"P\[0, 1\] is -0.5"),
+        ({"P": [[0.5, 0.5]], "rewards": 1}, r"P has shape \(1, 2\)"),
+        ({"P": sparse.csr_array((0, 0)), "rewards": 1}, "not empty"),
         ({"P": np.eye(2)}, "either rewards or costs"),
         ({"P": np.eye(2), "rewards": 1, "costs": 1}, "either rewards or costs"),
-        ({"P": np.eye(2), "rewards": [1, 2, 3]}, r"shape \(3,\)"),
+        ({"P": np.eye(2), "rewards": [1, 2, 3]}, r"rewards has shape \(3,\)"),
         ({"P": np.eye(2), "rewards": 1, "criterion": mc.AverageCost()}, "discounted"),
         ({"P": np.eye(2), "rewards": 1, "criterion": mc.Discounted(rate=1.0)}, "factor"),
     ],
@@ -212,6 +214,12 @@ def test_a_band_of_ten_thousand_states_is_solved_without_a_dense_matrix() -> Non
 def test_wrong_input_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(mc.InputError, match=message):
         gittins(**{"criterion": mc.Discounted(factor=0.5), **arguments})
+
+
+def test_a_wrong_generator_is_refused() -> None:
+    for Q, message in (([[-1, 2], [0, 0]], "row 0 of Q"), ([[1, -1], [0, 0]], r"Q\[0, 1\]")):
+        with pytest.raises(mc.InputError, match=message):
+            gittins_rates(Q, 1.0, criterion=mc.Discounted(rate=1.0))
 
 
 def test_numbers_beyond_float64_are_an_error() -> None:
