@@ -70,13 +70,15 @@ def backend_lines(table: IndexTable, ports: Mapping[str, int]) -> list[str]:
     ]
 
 
-def configuration(table: IndexTable, ports: Mapping[str, int]) -> str:
+def configuration(table: IndexTable, ports: Mapping[str, int], most: int = 200) -> str:
     """The sample configuration, with the servers of a table at the ports of a run.
 
     Requests of /probe are answered with what the rule read and chose, and go to no server;
-    requests with a header ``node`` go to that server, whatever the rule chose.
+    requests with a header ``node`` go to that server, whatever the rule chose. There are at most
+    `most` connections at once.
     """
     text = re.sub(RULES, "", SAMPLE.read_text(encoding="utf-8"))
+    text = re.sub(r"(?m)^    maxconn \d+", f"    maxconn {most}", text)
     lines = [f"    use-server {name} if {{ req.hdr(node) {name} }}" for name in ports]
     lines += backend_lines(table, ports)
     decision = re.compile(r"(?m)^ +http-request set-var\(txn.node\).*\n")

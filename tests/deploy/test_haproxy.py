@@ -31,13 +31,12 @@ from tests.deploy.balancer import (
     needs_haproxy,
     running,
 )
-from tests.deploy.clients import allow_open_files
+from tests.deploy.clients import FILES, may_open
 from tests.deploy.nodes import HeldServer, Request, eventually, serving
 
 pytestmark = needs_haproxy
 
 CLIENTS = Path(__file__).with_name("clients.py")
-FILES = 8192  # open files that 2000 jobs at once need: two per job and end, and some more
 LINE = re.compile(
     r"(?m)^\S+ GET (?P<path>\S+) jobs=(?P<jobs>\S+) chosen=(?P<chosen>\S+) server=(?P<server>\S+) "
     r"(?P<status>\d+) "
@@ -377,7 +376,7 @@ EDITS = {
 }
 STARTS = {
     "servers": ("server node1 127.*", "", "backend nodes has no server node1, for node 1"),
-    "maxconn": ("maxconn 2", "maxconn 3", "server nodes/node0 has maxconn 3, but its node has 2"),
+    "maxconn": ("maxconn 2 ", "maxconn 3 ", "server nodes/node0 has maxconn 3, but its node has 2"),
     "no maxconn": (
         " maxconn 2",
         "",
@@ -421,7 +420,7 @@ def test_haproxy_does_not_start_with_other_nodes_than_the_tables(what: str, tmp_
 def test_another_name_of_the_backend_can_be_given(tmp_path: Path) -> None:
     text = re.sub("(?m)nodes$", "cloud", configuration(TABLE, PORTS))
     text = text.replace("global\n", "global\n    setenv MDPCLOUD_BACKEND cloud\n", 1)
-    text = text.replace("maxconn 2", "maxconn 3")
+    text = text.replace("maxconn 2 ", "maxconn 3 ")
     write(tmp_path, text)
     assert "server cloud/node0 has maxconn 3" in haproxy("-f", "haproxy.cfg", cwd=tmp_path).stdout
 
@@ -461,12 +460,12 @@ def test_under_load_every_choice_is_the_runtimes_and_no_job_is_lost(
 ) -> None:
     table, number = busy(), 1000
     choose = rule("policy_improvement", table)
-    if allow_open_files() < FILES:
+    if not may_open(FILES):
         pytest.skip(f"a process may not have {FILES} files open here (ulimit -Hn)")
 
     async def load() -> None:
         async with serving(["outside", *NAMES], service=0.005) as (_, ports):
-            text = configuration(table, ports).replace("nbthread 1", f"nbthread {threads}")
+            text = configuration(table, ports, 4000).replace("nbthread 1", f"nbthread {threads}")
             with running(table, text, tmp_path) as balancer:
                 clients = [await client(balancer.port, number, name) for name in ("a", "b")]
                 answers = [await asyncio.wait_for(one.communicate(), 60) for one in clients]
