@@ -378,7 +378,7 @@ STARTS = {
     "servers": ("server node1 127.*", "", "backend nodes has no server node1, for node 1"),
     "maxconn": ("maxconn 2 ", "maxconn 3 ", "server nodes/node0 has maxconn 3, but its node has 2"),
     "no maxconn": (
-        " maxconn 2",
+        "maxconn 2 ",
         "",
         "server nodes/node0 has maxconn 0, but its node has 2 servers",
     ),
