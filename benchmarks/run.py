@@ -41,6 +41,7 @@ OTHERS = (
     "transient",
     "simulation",
     "indices",
+    "runtime_decisions",
 )  # modules here with tables of their own
 OTHERS_REPEATS = 1  # their methods by hand take minutes
 

@@ -72,7 +72,7 @@ class ThreeNodes:
 
     def prices(self) -> Any:
         """Of one more job at each node, (3, jobs); infinite where it is refused."""
-        indices = self.system.indices()[RULE]
+        indices = self.system.heuristic(RULE).indices
         found = np.full((3, max(map(len, indices)) + 1), np.inf)
         for k, index in enumerate(indices):
             found[k, : len(index)] = index

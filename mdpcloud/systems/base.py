@@ -17,6 +17,8 @@ A system needs ``model(caps=None)`` only. What else it offers is used where it i
     The `mdpcloud.simulate.protocol.Simulation` of a policy.
 ``is_markovian``
     False where there is no model, and the system can only be simulated.
+``index_table(ties, policies, states)``
+    The `mdpcloud.indices.IndexTable` of its index policies, for deployment.
 ``profit_rate``
     What is earned per unit of time before costs, for profit gaps.
 """

@@ -353,13 +353,6 @@ class CloudRouting:
             self._theory, self.arrival_rate, self.outside_cost, charges=self._charges
         )
 
-    def indices(self) -> dict[str, list[list[float]]]:
-        """Per index policy and node the index in states 0 ... last routable."""
-        return {
-            name: [policy.taken()[1].tolist() for policy in self._node_policies(name)]
-            for name in self.policy_names[1:]
-        }
-
     def index_table(
         self,
         ties: str = "fastest",
