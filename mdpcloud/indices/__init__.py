@@ -13,6 +13,7 @@ from mdpcloud.indices.bounds import (
     lower_bound,
     upper_bound,
 )
+from mdpcloud.indices.fleet import Fleet, fleet
 from mdpcloud.indices.gittins import gittins, gittins_rates
 from mdpcloud.indices.model_arm import model_arm
 from mdpcloud.indices.node import Node, condition_note, rho_is_monotone
@@ -21,6 +22,7 @@ from mdpcloud.indices.priority import (
     policy_improvement,
     restless_bandit,
 )
+from mdpcloud.indices.relax import Relaxation, relax
 from mdpcloud.indices.result import ArmIndex, IndexWarning, PricePath, Verdict, Witness
 from mdpcloud.indices.table import IndexTable
 from mdpcloud.indices.table_building import index_table_of
@@ -31,11 +33,13 @@ __all__ = [
     "Arm",
     "ArmIndex",
     "BirthDeathArm",
+    "Fleet",
     "IndexTable",
     "IndexWarning",
     "NoIndexError",
     "Node",
     "PricePath",
+    "Relaxation",
     "Verdict",
     "Witness",
     "accepts",
@@ -44,6 +48,7 @@ __all__ = [
     "condition_note",
     "critical_cost",
     "exact_cap",
+    "fleet",
     "gittins",
     "gittins_rates",
     "index_table_of",
@@ -52,6 +57,7 @@ __all__ = [
     "model_arm",
     "policy_improvement",
     "rate_arm",
+    "relax",
     "restless_bandit",
     "rho_is_monotone",
     "upper_bound",
