@@ -120,6 +120,8 @@ def test_bisection_finds_the_exact_index(arm):
     if path.verdict != "indexable" or path.is_degenerate:
         return
     exact = [float(path.index_range(i)[0]) for i in range(arm.n)]
+    if not np.isfinite(exact).all():
+        return
     np.testing.assert_allclose(
         bisection_index(arm.differences(), arm.n), exact, rtol=1e-9, atol=1e-9
     )
