@@ -50,8 +50,15 @@ states then have two indices each, for either action there; both are on the same
 the one counts whose action is right on that side. The proof is the same, for both actions.
 
 Certificate. All error bounds are carried along: rho with a relative one, which o < 1 damps, Q and V
-with absolute ones (`mdpcloud.indices.birth_death_kernels`). Margins must be positive, and the order
-right, beyond or within the errors, respectively; values out of order within them are levelled.
+with absolute ones (`mdpcloud.indices.birth_death_kernels`). Differences that cancel are not formed:
+with sigma = rho + s - u, seen from the next state (rates s and u are its own), which follows the
+recursion of Q with the fall of u - s in place of the rise of costs, plus alpha, the factor of Dc
+and Dw is X + d1 rhoR + b0 rhoL + rhoL rhoR = b1 sigmaR + d0 sigmaL + sigmaL sigmaR.
+
+Margins must be positive, and the order right, beyond or within the errors, respectively; values out
+of order within them are levelled. Where the order fails, it is tried again with errors that allow
+for one rounding of every number of the arm: decimals such as 0.3 i have indices that are out of
+order in the last digits.
 
 Sources: marginal productivity and threshold policies: Nino-Mora, "Dynamic priority allocation via
 restless bandit marginal productivity indices", TOP 15 (2007) 161-198. The elimination is that of
@@ -61,6 +68,7 @@ Grassmann, Taksar and Heyman, Operations Research 33 (1985) 1107-1116, for a lin
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -88,6 +96,8 @@ class _Line:
     costs: Floats
     work: Floats
     step: int
+    given: float
+    """Rounding errors that every number may have itself."""
 
     @property
     def first(self) -> int:
@@ -136,8 +146,8 @@ def birth_death_index(arm: BirthDeathArm, alpha: float) -> ArmIndex | None:
         arm.births[1].sum() + arm.deaths[0].sum()
     )
     likely = bool(downward < 0.0)  # an arm that activity pushes down is active in high states
-    for low in (likely, not likely):
-        line = _line(arm, alpha, low)
+    for given, low in itertools.product((0.0, 1.0), (likely, not likely)):
+        line = _line(arm, alpha, low, given)
         if line is None:
             return None
         found = _index(line)
@@ -154,7 +164,7 @@ def _with_top(found: ArmIndex, top: int | None) -> ArmIndex:
     return found
 
 
-def _line(arm: BirthDeathArm, alpha: float, low: bool) -> _Line | None:
+def _line(arm: BirthDeathArm, alpha: float, low: bool, given: float) -> _Line | None:
     """The arm with rates times a power of two; None if its numbers are too far apart."""
     largest = max(float(arm.births.max()), float(arm.deaths.max()), alpha)
     scale = 2.0 ** -int(np.frexp(largest)[1])
@@ -164,7 +174,7 @@ def _line(arm: BirthDeathArm, alpha: float, low: bool) -> _Line | None:
     if max(float(np.abs(values).max()) for values in (arm.costs, arm.work)) > LARGEST_COST:
         return None
     onward, back = (births, deaths) if low else (deaths, births)
-    return _Line(rate, onward, back, arm.costs, arm.work, 1 if low else -1)
+    return _Line(rate, onward, back, arm.costs, arm.work, 1 if low else -1, given)
 
 
 def _underflows(rates: Floats) -> bool:
@@ -184,9 +194,9 @@ def _index(line: _Line) -> ArmIndex | None:
 def _far_blocks(line: _Line, action: int) -> Floats:
     from mdpcloud.indices.birth_death_kernels import far_blocks
 
-    found = np.empty((line.costs.shape[1], 7))
+    found = np.empty((line.costs.shape[1], 9))
     rows = (values[action] for values in (line.onward, line.back, line.costs, line.work))
-    far_blocks(line.alpha, *rows, line.step, found)
+    far_blocks(line.alpha, *rows, line.step, line.given, found)
     return found
 
 
@@ -197,7 +207,7 @@ def _sweep(line: _Line, beyond: Floats, ordered: bool) -> Floats | None:
     found = np.empty((4, line.costs.shape[1]))
     status, *turns = threshold_indices(
         *(line.alpha, line.onward, line.back, line.costs, line.work, line.step),
-        *(beyond, ordered, found),
+        *(line.given, beyond, ordered, found),
     )
     if status != CERTIFIED:
         return None
@@ -216,7 +226,7 @@ def _work_is_marginal(line: _Line, action: int, passive_blocks: Floats) -> bool:
     beyond = _far_blocks(line, 1) if action == 1 else passive_blocks
     return bool(
         work_is_marginal(
-            *(line.alpha, line.onward, line.back, line.work, line.step), action, beyond
+            *(line.alpha, line.onward, line.back, line.work, line.step, line.given), action, beyond
         )
     )
 
@@ -232,6 +242,8 @@ def _result(line: _Line, found: Floats | None) -> ArmIndex | None:
     if moved < 0:
         return None
     reason = "policies with a threshold are optimal at every price"
+    if line.given > 0.0:
+        reason += " within the rounding of the arm's numbers"
     if moved:
         reason += f"; the order of {moved} states is decided within the errors of their indices"
     return ArmIndex(
@@ -270,17 +282,26 @@ def _with_free_end(line: _Line, end: int, passive_blocks: Floats | None) -> ArmI
             if half is None:
                 return None
             halves.append(half)
-    merged = _on_their_sides(halves[0], halves[-1], own)
+    own_error = _end_error(line, end, own, done)
+    merged = _on_their_sides(halves[0], halves[-1], own, own_error)
     found = _result(line, merged)
     if found is not None:
-        merged[:, end] = own, 4.0 * UNIT * abs(own) if done > 0.0 else 0.0, saved, done
+        merged[:, end] = own, own_error, saved, done
     return found
 
 
-def _on_their_sides(passive: Floats, active: Floats, own: float) -> Floats:
+def _end_error(line: _Line, end: int, own: float, done: float) -> float:
+    """Error of the quotient of gaps in cost and work, and of the numbers given."""
+    if done == 0.0:
+        return 0.0
+    cost, work = (float(np.abs(values[:, end]).sum()) for values in (line.costs, line.work))
+    return UNIT * (4.0 * abs(own) + line.given * (cost + abs(own) * work) / done)
+
+
+def _on_their_sides(passive: Floats, active: Floats, own: float, error: float) -> Floats:
     """Of each state the column whose action in the end state is right at its index."""
     with np.errstate(invalid="ignore"):  # inf - inf
-        unsure = np.abs(passive[0] - own) <= passive[1] + 4.0 * UNIT * abs(own)
+        unsure = np.abs(passive[0] - own) <= passive[1] + error
         apart = np.abs(passive[0] - active[0])
     merged: Floats = np.where(passive[0] >= own, passive, active)
     unsure &= (apart > 0.0) & (merged[1] >= 0.0)

@@ -1,11 +1,15 @@
 """Loops over the states of birth-death arms, with bounds of every rounding error.
 
 The equations are those of `mdpcloud.indices.birth_death`. A block is a tuple ((rho, shift, spread),
-q, v): rho 2^shift is its rate, known up to a factor exp(+-spread); q and v are the cost and work of
-the next state less the averages of the block, each as high + low with an absolute error. A rate is
-0 only where it is so exactly; one that would underflow is carried with its exponent. Bounds of
-relative errors are those of first order times (1 + e), which holds for e < 1 as exp(e) - 1 <= e (1
-+ e); rounding of the bounds themselves is covered by `SAFETY`.
+sigma, q, v): rho 2^shift is its rate, known up to a factor exp(+-spread); q and v are the cost and
+work of the next state less the averages of the block, each as high + low with an absolute error, as
+is sigma, the rate plus that back from the next state less that onward from it. A rate is 0 only
+where it is so exactly; one that would underflow is carried with its exponent. Bounds of relative
+errors are those of first order times (1 + e), which holds for e < 1 as exp(e) - 1 <= e (1 + e);
+rounding of the bounds themselves is covered by `SAFETY`.
+
+`given` counts the rounding errors that every number of the arm may have itself: 0 to take them as
+they are, 1 if they stand for decimals. Numbers that are equal stay so.
 """
 
 # mypy: ignore-errors
@@ -28,17 +32,32 @@ LOST = 2.0**-10  # spread at which the rates have no digits worth speaking of
 
 CERTIFIED, MULTICHAIN, NO_MARGIN, DISORDER = 0, 1, 2, 3
 EITHER = -1.0  # error of a state whose actions are the same
-NO_STEP = (0.0, 0.0)
 LEVEL = (0.0, 0.0, 0.0)
-START = (1.0, 0, 0.0), LEVEL, LEVEL  # nothing lies before the first state
+START = (1.0, 0, 0.0), (0.0, 0.0, math.inf), LEVEL, LEVEL  # nothing lies before the first state
 
 
 @kernel()
-def _difference(a, b):
-    """a - b and its rounding error."""
+def _difference(a, b, given):
+    """a - b as high + low, with the error that comes with them."""
     found = a - b
     part = found - a
-    return found, (a - (found - part)) - (b + part)
+    return found, (a - (found - part)) - (b + part), _doubt(a, b, given)
+
+
+@kernel()
+def _doubt(a, b, given):
+    """Error of a - b that comes with the numbers."""
+    return 0.0 if a == b else given * UNIT * (abs(a) + abs(b))
+
+
+@kernel()
+def _drift_step(alpha, onward, back, onward_next, back_next, given):
+    """By how much the drift falls from a state to the next, plus alpha."""
+    fall, rise = _difference(onward, onward_next, given), _difference(back_next, back, given)
+    high, low = _plus(fall[0], fall[1] + rise[1], rise[0])
+    high, low = _plus(high, low, alpha)
+    error = 8.0 * UNIT * UNIT * (abs(fall[0]) + abs(rise[0]) + alpha)
+    return high, low, error + fall[2] + rise[2]
 
 
 @kernel()
@@ -59,43 +78,45 @@ def _averaged(difference, shares, step):
         slip = abs(high) * spill * spill_error
         high, low = _plus(high, low - spill * low, -spill * high)
     high, low = _plus(high, low + step[1], step[0])
-    error = keep * (1.0 + keep_error) * error + slip + 8.0 * UNIT * UNIT * size + LITTLE
+    error = keep * (1.0 + keep_error) * error + slip + 8.0 * UNIT * UNIT * size + LITTLE + step[2]
     return high, low, error
 
 
 @kernel()
-def _advance(block, alpha, onward, back, cost_step, work_step):
+def _advance(block, alpha, onward, back, drift_step, cost_step, work_step, given):
     """The block with one more state; the steps lead from that state to the next.
 
-    rho <- alpha + onward rho / (rho + back), q <- cost_step + q back / (rho + back). A negative rho
-    says that the states before can neither be reached nor left.
+    rho <- alpha + onward rho / (rho + back), q <- cost_step + q back / (rho + back), likewise v and
+    sigma. A negative rho says that the states before can neither be reached nor left.
     """
-    (rho, shift, spread), q, v = block
+    (rho, shift, spread), sigma, q, v = block
     if rho < 0.0 or (rho == 0.0 and back == 0.0):
-        return (-1.0, 0, 0.0), q, v
+        return (-1.0, 0, 0.0), sigma, q, v
     if back == 0.0:
-        flow, change, shift = onward, 0.0, 0
-        q, v = (cost_step[0], cost_step[1], 0.0), (work_step[0], work_step[1], 0.0)
+        flow, change, shift = onward, given * UNIT, 0
+        sigma, q, v = drift_step, cost_step, work_step
     else:
         true = rho if shift == 0 else math.ldexp(rho, shift)
         inverse = 1.0 / (true + back)
         keep, spill, wide = back * inverse, true * inverse, spread * (1.0 + spread)
-        loose, change = spill * wide + 5.0 * UNIT, keep * wide + 5.0 * UNIT
+        own = (5.0 + 2.0 * given) * UNIT
+        loose, change = spill * wide + own, keep * wide + own
         flow = onward * inverse * rho
         shares = (keep, spill, loose, change)
+        sigma = _averaged(sigma, shares, drift_step)
         q, v = _averaged(q, shares, cost_step), _averaged(v, shares, work_step)
     if alpha > 0.0:
         rho = alpha + flow
         share = flow / rho
-        return (rho, 0, share * change * (1.0 + change) + 2.0 * UNIT), q, v
+        return (rho, 0, share * change * (1.0 + change) + 2.0 * UNIT), sigma, q, v
     if flow == 0.0:
-        return (0.0, 0, 0.0), q, v
+        return (0.0, 0, 0.0), sigma, q, v
     if shift != 0 or flow < SMALL_RATE:
         flow, exponent = math.frexp(flow)
         shift += exponent
         if shift > -500:
             flow, shift = math.ldexp(flow, shift), 0
-    return (flow, shift, change), q, v
+    return (flow, shift, change), sigma, q, v
 
 
 @kernel()
@@ -112,37 +133,52 @@ def _rate(block):
 
 
 @kernel()
-def _weighed(rates, cross, before, after, gap):
-    """Value of activity times Z, and its error.
+def _factors(rates, before, after, given):
+    """Factors of the differences before and after a state and of its own, with their errors.
 
-    X (before + gap + after) + Db rhoL after - Dd rhoR before + weight gap.
+    X - Dd rhoR, X + Db rhoL and X + d1 rhoR + b0 rhoL + rhoL rhoR; the last is b1 sigmaR + d0
+    sigmaL + sigmaL sigmaR, and the better one of both is taken.
     """
     b0, b1, d0, d1, left, left_error, right, right_error = rates
     (before, before_error), (after, after_error) = before, after
-    more, less = b0 - b1, d0 - d1
+    cross, more, less = _cross(b0, b1, d0, d1), b0 - b1, d0 - d1
+    first, second = cross - less * right, cross + more * left
+    cross_doubt = 2.0 * given * UNIT * (d1 * b0 + b1 * d0)
+    first_error = 5.0 * UNIT * (abs(cross) + abs(less) * right) + abs(less) * right_error
+    first_error += cross_doubt + _doubt(d0, d1, given) * right
+    second_error = 5.0 * UNIT * (abs(cross) + abs(more) * left) + abs(more) * left_error
+    second_error += cross_doubt + _doubt(b0, b1, given) * left
     weight = d1 * right + b0 * left + left * right
-    through = before + gap + after
-    value = cross * through + more * left * after - less * right * before + weight * gap
-    sizes = abs(cross * through) + abs(more * left * after) + abs(less * right * before)
-    total = abs(before) + abs(gap) + abs(after)
-    error = 10.0 * UNIT * (sizes + weight * abs(gap))
-    error += abs(cross) * UNIT * (4.0 * total) + LITTLE * (1.0 + total)
-    wide, high = left + left_error, right + right_error
-    first = abs(cross) + abs(less) * right
-    second = abs(cross) + abs(more) * left
-    error += before_error * (abs(cross - less * right) + 4.0 * UNIT * first)
-    error += after_error * (abs(cross + more * left) + 4.0 * UNIT * second)
-    error += (before_error * abs(less) + abs(less * before - d1 * gap)) * right_error
-    error += 4.0 * UNIT * (abs(less * before) + d1 * abs(gap)) * right_error
-    error += (after_error * abs(more) + abs(more * after + b0 * gap)) * left_error
-    error += 4.0 * UNIT * (abs(more * after) + b0 * abs(gap)) * left_error
-    error += abs(gap) * (wide * right_error + high * left_error) + UNIT * abs(gap) * weight
-    return value, error
+    own = cross + weight
+    own_error = 8.0 * UNIT * (abs(cross) + weight) + cross_doubt + given * UNIT * weight
+    own_error += (d1 + left + left_error) * right_error + (b0 + right) * left_error
+    parts = b1 * after, d0 * before, before * after
+    error = (8.0 + given) * UNIT * (abs(parts[0]) + abs(parts[1]) + abs(parts[2]))
+    error += (b1 + abs(before) + before_error) * after_error + (d0 + abs(after)) * before_error
+    if error < own_error:
+        own, own_error = parts[0] + parts[1] + parts[2], error
+    return (
+        (first, first_error + LITTLE),
+        (second, second_error + LITTLE),
+        (own, own_error + LITTLE),
+    )
+
+
+@kernel()
+def _weighed(factors, before, after, gap):
+    """Value of activity times Z, and its error."""
+    (first, first_error), (second, second_error), (own, own_error) = factors
+    (before, before_error), (after, after_error), (gap, gap_error) = before, after, gap
+    value = first * before + second * after + own * gap
+    error = 6.0 * UNIT * (abs(first * before) + abs(second * after) + abs(own * gap))
+    error += abs(first) * before_error + first_error * (abs(before) + before_error)
+    error += abs(second) * after_error + second_error * (abs(after) + after_error)
+    return value, error + abs(own) * gap_error + own_error * (abs(gap) + gap_error) + LITTLE
 
 
 @kernel()
 def _cross(b0, b1, d0, d1):
-    """d1 b0 - b1 d0 with two more roundings than none (Kahan's difference of products)."""
+    """d1 b0 - b1 d0 within two rounding errors (Kahan's difference of products)."""
     product = b1 * d0
     return _fused(d1, b0, -product) + _fused(-b1, d0, product)
 
@@ -171,10 +207,10 @@ def _turns(rates):
 
 
 @kernel()
-def far_blocks(alpha, onward, back, cost, work, step, found):
+def far_blocks(alpha, onward, back, cost, work, step, given, found):
     """The block beyond every state, under one action, seen from the last state on.
 
-    found[k] = (rho, shift, spread, q, q_error, v, v_error).
+    found[k] = (rho, shift, spread, sigma, its error, q, its error, v, its error).
     """
     n = cost.size
     k = n - 1 if step > 0 else 0
@@ -183,14 +219,19 @@ def far_blocks(alpha, onward, back, cost, work, step, found):
         found[k, 0], found[k, 1], found[k, 2] = block[0]
         found[k, 3], found[k, 4] = _rounded(block[1])
         found[k, 5], found[k, 6] = _rounded(block[2])
+        found[k, 7], found[k, 8] = _rounded(block[3])
         if position < n - 1:
-            after = k - step
-            cost_step, work_step = (
-                _difference(cost[after], cost[k]),
-                _difference(work[after], work[k]),
-            )
-            block = _advance(block, alpha, back[k], onward[k], cost_step, work_step)
-            k = after
+            block = _with_state(block, alpha, back, onward, cost, work, k, k - step, given)
+            k -= step
+
+
+@kernel()
+def _with_state(block, alpha, onward, back, cost, work, k, after, given):
+    """The block with state k, seen from the state after it."""
+    drift_step = _drift_step(alpha, onward[k], back[k], onward[after], back[after], given)
+    cost_step = _difference(cost[after], cost[k], given)
+    work_step = _difference(work[after], work[k], given)
+    return _advance(block, alpha, onward[k], back[k], drift_step, cost_step, work_step, given)
 
 
 @kernel()
@@ -202,17 +243,17 @@ def _rounded(difference):
 @kernel()
 def _seen_back(blocks, k):
     """A block of `far_blocks`: averages of the block less those of the state."""
-    rate = (blocks[k, 0], int(blocks[k, 1]), blocks[k, 2])
-    return rate, (-blocks[k, 3], blocks[k, 4]), (-blocks[k, 5], blocks[k, 6])
+    rate, sigma = (blocks[k, 0], int(blocks[k, 1]), blocks[k, 2]), (blocks[k, 3], blocks[k, 4])
+    return rate, sigma, (-blocks[k, 5], blocks[k, 6]), (-blocks[k, 7], blocks[k, 8])
 
 
 @kernel()
-def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, found):
+def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ordered, found):
     """Index of every state under the policy that is active before it and passive from it on.
 
     Parameters
     ----------
-    beyond : (n, 7) array
+    beyond : (n, 9) array
         `far_blocks` of the passive action.
     ordered : bool
         Whether to stop at an index that exceeds an earlier one by more than both errors.
@@ -227,6 +268,7 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
     """
     n = work.shape[1]
     k = 0 if step > 0 else n - 1
+    rows = onward[1], back[1], costs[1], work[1]
     block = START
     least, least_error = math.inf, 0.0
     turns_active, turns_passive = False, False
@@ -237,17 +279,19 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
             return MULTICHAIN, True, True
         if block[0][2] > LOST or far[0][2] > LOST:
             return NO_MARGIN, True, True
-        cost_gap, work_gap = costs[0, k] - costs[1, k], work[0, k] - work[1, k]
+        cost_gap = _difference(costs[0, k], costs[1, k], given)
+        work_gap = _difference(work[0, k], work[1, k], given)
         if b0 == b1 and d0 == d1:
-            saved, saved_error, done, done_error = cost_gap, 0.0, -work_gap, 0.0
-            total = 1.0
+            saved, saved_error = _rounded(cost_gap)
+            done, done_error = _rounded(work_gap)
+            done, total = -done, 1.0
         else:
             left, left_error = _rate(block)
             right, right_error = _rate(far)
             rates = (b0, b1, d0, d1, left, left_error, right, right_error)
-            cross = _cross(b0, b1, d0, d1)
-            saved, saved_error = _weighed(rates, cross, _rounded(block[1]), far[1], cost_gap)
-            done, done_error = _weighed(rates, cross, _rounded(block[2]), far[2], work_gap)
+            factors = _factors(rates, _rounded(block[1]), far[1], given)
+            saved, saved_error = _weighed(factors, _rounded(block[2]), far[2], _rounded(cost_gap))
+            done, done_error = _weighed(factors, _rounded(block[3]), far[3], _rounded(work_gap))
             done = -done
             total = d0 * right + b0 * left + left * right
             turn_active, turn_passive = _turns(rates)
@@ -274,52 +318,49 @@ def threshold_indices(alpha, onward, back, costs, work, step, beyond, ordered, f
             if found[0, k] < least:
                 least, least_error = found[0, k], found[1, k]
         if position < n - 1:
-            after = k + step
-            cost_step = _difference(costs[1, after], costs[1, k])
-            work_step = _difference(work[1, after], work[1, k])
-            block = _advance(block, alpha, b1, d1, cost_step, work_step)
-            k = after
+            block = _with_state(block, alpha, *rows, k, k + step, given)
+            k += step
     return CERTIFIED, turns_active, turns_passive
 
 
 @kernel()
 def _less(difference, gap):
-    value = difference[0] - gap
-    return value, difference[1] + UNIT * (abs(value) + 2.0 * abs(gap))
+    value = difference[0] - gap[0]
+    return value, difference[1] + gap[1] + UNIT * abs(value)
 
 
 @kernel()
-def work_is_marginal(alpha, onward, back, work, step, action, beyond):
+def work_is_marginal(alpha, onward, back, work, step, given, action, beyond):
     """Whether marginal work is positive in every state under the policy of one action.
 
     `beyond` are the blocks of `far_blocks` under that action.
     """
     n = work.shape[1]
     k = 0 if step > 0 else n - 1
+    rows = onward[action], back[action], work[action], work[action]
     block = START
     for position in range(n):
         far = _seen_back(beyond, k)
         b0, b1, d0, d1 = onward[0, k], onward[1, k], back[0, k], back[1, k]
-        gap = work[0, k] - work[1, k]
+        gap = _rounded(_difference(work[0, k], work[1, k], given))
         if not (b0 == b1 and d0 == d1):
             left, left_error = _rate(block)
             right, right_error = _rate(far)
             rates = (b0, b1, d0, d1, left, left_error, right, right_error)
-            before, after = _rounded(block[2]), far[2]
+            before, after = _rounded(block[3]), far[3]
             if action == 1:
                 after = _less(after, gap)
             else:
                 before = _less(before, gap)
-            done, error = _weighed(rates, _cross(b0, b1, d0, d1), before, after, gap)
+            factors = _factors(rates, _rounded(block[1]), far[1], given)
+            done, error = _weighed(factors, before, after, gap)
             if not -done > SAFETY * error:
                 return False
-        elif gap > 0.0:
+        elif gap[0] > 0.0:
             return False
         if position < n - 1:
-            after_state = k + step
-            work_step = _difference(work[action, after_state], work[action, k])
-            block = _advance(block, alpha, onward[action, k], back[action, k], NO_STEP, work_step)
-            k = after_state
+            block = _with_state(block, alpha, *rows, k, k + step, given)
+            k += step
     return True
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mdpcloud as mc
 from mdpcloud.indices import Node, restless_bandit
 from mdpcloud.indices.birth_death import birth_death_index
 from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
@@ -23,7 +24,11 @@ RATES = st.sampled_from([Fraction(0), Fraction(1, 8), Fraction(2)])
 
 
 def fractions(array: np.ndarray) -> Any:
-    return [fractions(a) if a.ndim else Fraction(float(a)) for a in array]
+    return [fractions(a) if a.ndim else fraction(a) for a in array]
+
+
+def fraction(number: Any) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(float(number))
 
 
 def exact(arm: BirthDeathArm, alpha: Fraction) -> ExactPath:
@@ -133,7 +138,7 @@ def shot_values(
     all others as constant + factor * G; both sides meet in state k.
     """
     births, deaths, paid = (
-        [Fraction(float(values[int(a), i])) for i, a in enumerate(active)]
+        [fraction(values[int(a), i]) for i, a in enumerate(active)]
         for values in (arm.births, arm.deaths, of)
     )
     zero, one = (Fraction(0), Fraction(0)), (Fraction(0), Fraction(1))
@@ -170,9 +175,7 @@ def saved(arm: BirthDeathArm, alpha: Fraction, k: int, low: bool, of: np.ndarray
     states = np.arange(arm.n)
     active = states < k if low else states > k
     before, after = shot_values(arm, active, alpha, k, of)
-    gaps = [
-        Fraction(float(v[0, k])) - Fraction(float(v[1, k])) for v in (of, arm.births, arm.deaths)
-    ]
+    gaps = [fraction(v[0, k]) - fraction(v[1, k]) for v in (of, arm.births, arm.deaths)]
     return gaps[0] + gaps[1] * after - gaps[2] * before
 
 
@@ -204,19 +207,48 @@ def test_error_bounds_hold_whatever_the_order(
     from mdpcloud.indices.birth_death_kernels import threshold_indices
 
     arm = wide_arm(seed, n, decades)
-    line = birth_death._line(arm, alpha, low)
+    line = birth_death._line(arm, alpha, low, 0.0)
     if line is None:
         return
     found = np.full((4, n), np.nan)
     beyond = birth_death._far_blocks(line, 0)
     threshold_indices(
         *(line.alpha, line.onward, line.back, line.costs, line.work, line.step),
-        *(beyond, False, found),
+        *(line.given, beyond, False, found),
     )
     for k in np.flatnonzero(~np.isnan(found[0])):
         cost, work = (saved(arm, Fraction(alpha), k, low, of) for of in (arm.costs, arm.work))
         assert work < 0
         assert within(found[0, k], found[1, k], cost / -work, cost / -work)
+
+
+@pytest.mark.parametrize("lam", [4, 40])
+def test_decimals_out_of_order_by_rounding_have_the_index_of_the_decimals(lam: int) -> None:
+    """The node's rates 0.3 i are rounded; far beyond its load all its indices are nearly 1."""
+    room = 60
+    states = np.arange(room + 1)
+    deaths = [Fraction(min(i, 5)) + Fraction(3, 10) * max(i - 5, 0) for i in range(room + 1)]
+    costs = [Fraction(3, 10) * max(i - 5, 0) for i in range(room + 1)]
+    births = [Fraction(lam)] * room + [Fraction(0)]
+    none, full = [Fraction(0)] * (room + 1), [Fraction(lam)] * (room + 1)
+    exactly = BirthDeathArm(
+        *(
+            np.array(rows, dtype=object)
+            for rows in ([births, none], [deaths, deaths], [costs, costs], [none, full])
+        )
+    )
+    node = Node(5, 1.0, 0.3)
+    found = birth_death_index(refusing(node, float(lam), room), 0.0)
+    assert found is not None
+    assert found.error is not None
+    assert ("rounding of the arm's numbers" in found.reason) == (lam == 40)
+    for k in states[:-1:6]:
+        cost, work = (
+            saved(exactly, Fraction(0), k, False, of) for of in (exactly.costs, exactly.work)
+        )
+        assert abs(Fraction(found.index[k]) - cost / -work) <= Fraction(found.error[k]) + Fraction(
+            (lam < 40) * 1e-13
+        )
 
 
 def test_a_rate_that_underflows_on_the_way_comes_back() -> None:
@@ -227,10 +259,10 @@ def test_a_rate_that_underflows_on_the_way_comes_back() -> None:
     arm = birth_death_arm(births, births, deaths, deaths / 2, costs, costs)
     from mdpcloud.indices import birth_death
 
-    line = birth_death._line(arm, 0.0, False)
+    line = birth_death._line(arm, 0.0, False, 0.0)
     assert line is not None
     blocks = birth_death._far_blocks(line, 0)
-    assert np.isfinite(blocks).all()
+    assert np.isfinite(blocks[1:]).all()
     rates = np.ldexp(blocks[:, 0], blocks[:, 1].astype(int))
     assert (blocks[:, 0] > 0.0).all()
     assert rates[20] == 0.0
@@ -274,8 +306,8 @@ def test_a_million_states_have_an_index_with_all_its_digits() -> None:
     wanted = restless_bandit(node, lam, room)
     assert (np.diff(found.index) >= 0.0).all()
     assert np.isfinite(found.index[:-1]).all()
-    assert found.error.max() <= 1e-8
-    assert np.abs(found.index - wanted)[:-1].max() <= 1e-9
+    assert found.error.max() <= 1e-11
+    assert np.abs(found.index - wanted)[:-1].max() <= 1e-11
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 1.0])
@@ -295,6 +327,19 @@ def test_the_index_is_where_policy_iteration_changes_its_mind(alpha: float) -> N
         differences = optimal_differences(generators, arm.costs, arm.work, alpha)
         wanted = bisection_index(differences, n)
         assert np.abs(found.index - wanted).max() <= 1e-10 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("criterion", [mc.AverageCost(), mc.Discounted(rate=0.125)])
+def test_the_general_method_finds_the_same_index(criterion: Any) -> None:
+    arm = refusing(Node(4, 1.0, 0.25, holding_cost=0.5), 6.0, 40)
+    quick = birth_death_index(arm, criterion.rate_for(False))
+    general = mc.indices.whittle(dataclasses.replace(arm.general(), enlarged=None), criterion)
+    assert quick is not None
+    assert quick.error is not None
+    assert general.error is not None
+    assert general.index[-1] == quick.index[-1] == np.inf
+    apart = np.abs(quick.index[:-1] - general.index[:-1])
+    assert (apart <= (quick.error + 10.0 * general.error)[:-1] + 1e-12).all()
 
 
 @settings(max_examples=30, deadline=None)
