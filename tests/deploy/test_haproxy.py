@@ -243,9 +243,13 @@ def test_jobs_go_where_the_rule_sends_them_on_a_random_walk(policy: str, tmp_pat
 # --- what counts as a job -------------------------------------------------------------------------
 
 
-def test_an_open_connection_without_a_request_is_no_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reuse", ["never", "safe", "always"])
+def test_an_open_connection_without_a_request_is_no_job(reuse: str, tmp_path: Path) -> None:
+    def reusing(text: str) -> str:
+        return f"{text}    http-reuse {reuse}\n"
+
     async def test() -> None:
-        async with cloud(tmp_path) as c:
+        async with cloud(tmp_path, reusing) as c:
             request = await c.arrive(1)
             await c.settled()
             await c.leave(1)
@@ -356,6 +360,42 @@ def test_a_job_whose_server_refuses_the_connection_goes_outside(tmp_path: Path) 
             assert await request.answer() == (200, "ok\n")
             assert c.servers["outside"].paths == ["/moved"]
             await c.settled()
+
+    run(test())
+
+
+def test_a_job_goes_outside_when_the_rule_fails(tmp_path: Path) -> None:
+    program = "core.register_fetches('failing', function() error('no decision') end)\n"
+    (tmp_path / "failing.lua").write_text(program, encoding="utf-8")
+
+    def failing(text: str) -> str:
+        text = text.replace("lua.index.policy_improvement(txn.jobs)", "lua.failing")
+        return text.replace("    lua-load", "    lua-load failing.lua\n    lua-load")
+
+    async def test() -> None:
+        async with cloud(tmp_path, failing) as c:
+            request = await c.send("/no/decision")
+            assert await request.answer() == (200, "ok\n")
+            assert c.servers["outside"].paths == ["/no/decision"]
+
+    run(test())
+
+
+def test_jobs_can_be_turned_away_instead_of_going_outside(tmp_path: Path) -> None:
+    def closed(text: str) -> str:
+        text = re.sub("(?m)^ +(use-server|server) outside .*\n", "", text)
+        refusal = "    http-request return status 503 if { var(txn.node) -m str outside }\n"
+        return text.replace("    use-server", refusal + "    use-server", 1)
+
+    async def test() -> None:
+        async with cloud(tmp_path, closed) as c:
+            for name in NAMES:
+                await c.balancer.command(f"set server nodes/{name} state drain")
+            request = await c.send("/refused")
+            assert (await request.answer())[0] == 503
+            await c.balancer.command("set server nodes/node2 state ready")
+            await c.send("/taken")
+            await eventually(lambda: c.servers["node2"].paths == ["/taken"])
 
     run(test())
 
