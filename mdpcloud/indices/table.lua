@@ -147,7 +147,7 @@ local function find_servers(t, backend)
   return found
 end
 
-local function is_true(value)  -- HAProxy's booleans are 0 and 1 in Lua before 2.8
+local function is_true(value)  -- HAProxy 2.6 gives Lua 0 and 1 for booleans
   return value ~= 0 and value ~= false
 end
 
