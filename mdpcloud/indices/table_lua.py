@@ -10,14 +10,14 @@ its entries, so that a list that lost some is noticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from textwrap import fill
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.table import IndexTable, NodeIndex, TableNode
 
-__all__ = ["OUTSIDE", "server_names", "to_lua"]
+__all__ = ["server_names", "to_lua"]
 
 OUTSIDE = "outside"
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.:-]")
@@ -100,22 +100,30 @@ def _table(table: IndexTable) -> Iterator[str]:
     yield "local TABLE = {"
     for field in ("format", "version", "generator", "system", "name", "scenario_sha256"):
         yield f"  {field} = {_value(getattr(table, field))},"
-    units, ties = table.units, table.ties
-    named = [f"{unit} = {_value(getattr(units, unit))}" for unit in ("time", "cost", "index")]
+    named = (f"{unit} = {_value(text)}" for unit, text in vars(table.units).items())
     yield f"  units = {{ {', '.join(named)} }},"
     yield f"  state = {_value(table.state)},"
     yield f"  outside_cost = {_value(table.outside_cost)},"
-    yield "  ties = {"
-    yield f"    rule = {_value(ties.rule)}, margin = {_value(ties.margin)},"
+    ties = table.ties
+    yield f"  ties = {{ rule = {_value(ties.rule)}, margin = {_value(ties.margin)},"
     yield from _list("order", ties.order, "    ")
     yield "  },"
+    yield from _nodes(table.nodes)
+    yield from _policies(table.policies)
+    yield "}"
+
+
+def _nodes(nodes: Sequence[TableNode]) -> Iterator[str]:
     yield "  nodes = {"
-    for name, node in zip(server_names(table.nodes), table.nodes, strict=True):
-        fields = f"name = {_value(node.name)}, server = {_value(name)}"
-        yield f"    {{ {fields}, servers = {node.servers}, charge = {_value(node.charge)} }},"
+    for name, node in zip(server_names(nodes), nodes, strict=True):
+        names = f"name = {_value(node.name)}, server = {_value(name)}"
+        yield f"    {{ {names}, servers = {node.servers}, charge = {_value(node.charge)} }},"
     yield "  },"
+
+
+def _policies(policies: Mapping[str, Sequence[NodeIndex]]) -> Iterator[str]:
     yield "  policies = {"
-    for policy, indices in table.policies.items():
+    for policy, indices in policies.items():
         if not POLICY_NAME.fullmatch(policy):
             raise InputError(
                 f"policy {policy!r}: its name is part of a name in HAProxy, so it must be of "
@@ -126,7 +134,6 @@ def _table(table: IndexTable) -> Iterator[str]:
             yield from _index(one)
         yield "    },"
     yield "  },"
-    yield "}"
 
 
 def _index(one: NodeIndex) -> Iterator[str]:
