@@ -41,39 +41,39 @@ class DenseBasis:
             raise Singular
         self.equations = equations
         self.stride = max(4 * self.block, policy.size // 4)
-        self._columns: Floats | None = None
+        self._transposed: Floats | None = None
 
     @property
-    def columns(self) -> Floats:
+    def transposed(self) -> Floats:
         """M transposed, (n, f+1); made when first asked for."""
-        if self._columns is None:
+        if self._transposed is None:
             moved = _difference_matrix(self.equations)
             moved = BLAS.dtrsm(1.0, self.factors, moved, side=1, overwrite_b=1)
             moved = BLAS.dtrsm(1.0, self.factors, moved, side=1, lower=1, diag=1, overwrite_b=1)
-            self._columns = moved.T
-            _swap_back(self._columns, self.swaps)
-        return self._columns
+            self._transposed = moved.T
+            _swap_back(self._transposed, self.swaps)
+        return self._transposed
 
     def solve(self, right: Floats) -> Floats:
         """A^-1 times (n, k) columns."""
         found: Floats = LAPACK.dgetrs(self.factors, self.swaps, right)[0]
         return found
 
-    def column(self, state: int) -> Floats:
-        """Column (f+1,) of M at the last rebase."""
-        found: Floats = self.columns[state]
+    def columns(self, states: NDArray[np.intp]) -> Floats:
+        """Columns (f+1, k) of M at the last rebase, each of them contiguous."""
+        found: Floats = self.transposed[states].T
         return found
 
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""
-        product: Floats = self.columns.T @ right
+        product: Floats = self.transposed.T @ right
         return product
 
     def rebase(self, policy: Bools, rows: NDArray[np.intp], K: Floats, L: Floats) -> None:
         """Move M to a policy: M -= K L^-1 M[rows, :]."""
-        R = BLAS.dtrsm(1.0, L, np.asfortranarray(self.columns[:, rows].T), lower=1)
-        M = BLAS.dgemm(-1.0, K, R, 1.0, self.columns.T, overwrite_c=1)
-        self._columns = M.T
+        R = BLAS.dtrsm(1.0, L, np.asfortranarray(self.transposed[:, rows].T), lower=1)
+        M = BLAS.dgemm(-1.0, K, R, 1.0, self.transposed.T, overwrite_c=1)
+        self._transposed = M.T
 
 
 def _policy_matrix(equations: Equations, policy: Bools) -> Floats:

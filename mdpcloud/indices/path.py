@@ -56,6 +56,7 @@ SLACK = 0.5  # times the error of the marginal work: less is none
 SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is looked at
 HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
 TIED = 1e-13  # relative difference of equal prices
+BLIND = 1e-9  # error of a marginal work of 0, relative to the work, that hides no price
 LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
 WORN = 1e-11  # relative move of the last step of refinement after which a policy is factored afresh
 
@@ -115,6 +116,8 @@ class Walk:
         self.errors: list[float] = []
         self.places: list[int] = []
         self.marginal: list[tuple[float, float]] = []
+        self.growth: list[float] = []
+        self.ahead = np.empty(self.sign.size)
         self.complete = False
         self._begin(basis)
         self.totals = [self._total()]
@@ -133,6 +136,7 @@ class Walk:
         self.cost, self.work = np.ascontiguousarray(fresh.differences.T)
         self.work *= -1.0
         self.slack = SLACK * fresh.errors[:-1, 1]
+        self.grown = 1.0
 
     def _total(self) -> tuple[float, float]:
         return -float(self.cost[-1]), float(self.work[-1])
@@ -141,8 +145,8 @@ class Walk:
         """Change the next state; False if none is left."""
         place = self._next()
         if place is None or len(self.prices) >= CHANGES * self.first.size:
-            self.complete = place is None
             self._refresh()
+            self.complete = place is None and self._is_sure()
             return False
         column = self._column(place)
         if self._pivot(place, column) < SINGULAR:
@@ -152,17 +156,34 @@ class Walk:
         return True
 
     def _next(self) -> int | None:
-        leaving = self._leaving()
-        if leaving.size == 0:
+        """The free state with the least price, if any will change."""
+        if self.ahead.size == 0:
             return None
-        return int(leaving[np.argmin(self.cost[leaving] / self.work[leaving])])
+        leaving = self.sign * self.work[:-1] > self.slack
+        self.ahead.fill(np.inf)
+        np.divide(self.cost[:-1], self.work[:-1], out=self.ahead, where=leaving)
+        place = int(np.argmin(self.ahead))
+        return place if leaving[place] else None
 
-    def _leaving(self) -> NDArray[np.intp]:
-        found: NDArray[np.intp] = np.flatnonzero(self.sign * self.work[:-1] > self.slack)
-        return found
+    def _is_sure(self) -> bool:
+        """Whether all prices have errors, and no state seems to stay for rounding errors alone."""
+        small = np.abs(self.work[:-1]) <= self.slack
+        ordinary = np.abs(np.subtract(*self.equations.arm.work)).max()
+        return bool(
+            np.isfinite(self.errors).all() and (self.slack[small] <= BLIND * ordinary).all()
+        )
 
-    def _column(self, place: int) -> Floats:
-        return self.changes.column(int(self.equations.free[place]))
+    def _expected(self, count: int) -> NDArray[np.intp]:
+        """States with the least prices, at most so many."""
+        waiting = np.flatnonzero(self.ahead < np.inf)
+        if count < waiting.size:
+            waiting = waiting[np.argpartition(self.ahead[waiting], count)[:count]]
+        return self.equations.free[waiting]
+
+    def _column(self, place: int, alone: bool = False) -> Floats:
+        """Column of M; with those of the states to change next, if it has to be fetched."""
+        states = self.equations.free[[place]]
+        return self.changes.column(int(states[0]), (lambda _: states) if alone else self._expected)
 
     def _pivot(self, place: int, column: Floats) -> float:
         """Pivot relative to the size of its terms."""
@@ -175,7 +196,7 @@ class Walk:
         """Get past the next policy, which has several recurrent classes or is ill-conditioned."""
         tied = self._tied(place)
         for other in tied[tied != place]:
-            found = self._column(int(other))
+            found = self._column(int(other), alone=True)
             if self._pivot(int(other), found) >= SINGULAR:
                 return self._change(int(other), found)
         try:
@@ -190,11 +211,12 @@ class Walk:
 
     def _tied(self, place: int) -> NDArray[np.intp]:
         """States that would change at the same price, up to errors."""
-        leaving = self._leaving()
+        leaving = np.flatnonzero(self.ahead < np.inf)
         price = self.cost[place] / self.work[place]
         slack = self.fresh.errors[leaving] + TIED * self.fresh.scale[leaving]
         ahead = np.abs(self.cost[leaving] - price * self.work[leaving])
-        return leaving[ahead <= slack[:, 0] + abs(price) * slack[:, 1]]
+        tied: NDArray[np.intp] = leaving[ahead <= slack[:, 0] + abs(price) * slack[:, 1]]
+        return tied
 
     def _with(self, places: NDArray[np.intp]) -> Bools:
         """The policy after some changes."""
@@ -224,12 +246,15 @@ class Walk:
         self.cost -= column * (sign * self.cost[place] / pivot)
         self.work -= column * (sign * self.work[place] / pivot)
         self.totals.append(self._total())
-        lossy = self._pivot(place, column) < LOSSY
+        relative = self._pivot(place, column)
+        self.grown = max(self.grown, 1.0 / relative)
         self.sign[place] = -sign
         self.policy[self.equations.free[place]] ^= True
         self.changes.add(place, column, sign * pivot)
-        if lossy or self.changes.count == self.changes.block:
-            self._rebase(lossy)
+        if relative < LOSSY:
+            self._refresh()
+        elif self.changes.count == self.changes.block:
+            self._rebase()
 
     def _record(self, place: int) -> None:
         cost, work = float(self.cost[place]), float(self.work[place])
@@ -237,10 +262,11 @@ class Walk:
         self.prices.append(self.price)
         self.places.append(place)
         self.marginal.append((cost, work))
+        self.growth.append(self.grown)
 
-    def _rebase(self, lossy: bool) -> None:
+    def _rebase(self) -> None:
         """Move M to the policy now, and refine the differences now and then."""
-        if lossy or len(self.places) - len(self.errors) >= self.basis.stride:
+        if len(self.places) - len(self.errors) >= self.basis.stride:
             self._refresh()
         else:
             self.changes.rebase(self.policy)
@@ -253,7 +279,8 @@ class Walk:
         since = len(self.errors)
         places, marginal = np.array(self.places[since:], np.intp), np.array(self.marginal[since:])
         if places.size:
-            errors = price_errors(fresh, before, places, marginal)
+            growth = np.array(self.growth[since:])
+            errors = price_errors(fresh, before, places, marginal, growth)
             gaps = np.array(self.prices[since:]) - marginal[:, 0] / marginal[:, 1]
             self.errors.extend((errors + gaps).tolist())
         self._adopt(fresh)

@@ -51,8 +51,8 @@ class Basis(Protocol):
     def solve(self, right: Floats) -> Floats:
         """A^-1 times (n, k) columns, by the factors."""
 
-    def column(self, state: int) -> Floats:
-        """Column (f+1,) of M at the last rebase."""
+    def columns(self, states: NDArray[np.intp]) -> Floats:
+        """Columns (f+1, k) of M at the last rebase, each of them contiguous."""
 
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""

@@ -109,7 +109,9 @@ def _noise(basis: Basis, scale: Floats, terms: Floats) -> Floats:
     return noise
 
 
-def price_errors(fresh: Fresh, before: Fresh, places: NDArray[np.intp], marginal: Floats) -> Floats:
+def price_errors(
+    fresh: Fresh, before: Fresh, places: NDArray[np.intp], marginal: Floats, growth: Floats
+) -> Floats:
     """Errors of the prices of changes between two refinements.
 
     Parameters
@@ -120,13 +122,18 @@ def price_errors(fresh: Fresh, before: Fresh, places: NDArray[np.intp], marginal
         Free states that changed.
     marginal : (k, 2) array
         Their marginal cost and work.
+    growth : (k,) array
+        By how much differences may have grown since the refinement before, at policies between
+        that are worse conditioned than those at the ends.
     """
-    noise = np.maximum(fresh.noise, before.noise)[places]
-    drift = max(fresh.moved, before.shaken) * np.maximum(fresh.scale, before.scale)[places]
-    cost, work = SAFETY * (noise + drift).T
-    size = np.abs(marginal[:, 1])
-    prices = np.abs(marginal[:, 0]) / size
-    rest = size - work
+    size = np.abs(marginal)
+    noise = np.maximum(fresh.noise, before.noise)[places] * growth[:, None]
+    scale = np.maximum(np.maximum(fresh.scale, before.scale)[places], size)
+    drift = max(fresh.moved, before.shaken) * scale
+    cost, work = SAFETY * (noise + drift + EPSILON * size).T
+    rest = size[:, 1] - work
     with np.errstate(divide="ignore"):
-        errors: Floats = np.where(rest > 0.0, (cost + prices * work) / rest, np.inf)
+        errors: Floats = np.where(
+            rest > 0.0, (cost + size[:, 0] / size[:, 1] * work) / rest, np.inf
+        )
     return errors

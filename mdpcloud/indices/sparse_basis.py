@@ -25,7 +25,7 @@ __all__ = ["SparseBasis"]
 class SparseBasis:
     """Factors of the matrix of a policy; a `Basis`."""
 
-    block = stride = 32
+    block = stride = 128
 
     def __init__(self, equations: Equations, policy: Bools) -> None:
         self.equations = equations
@@ -48,11 +48,11 @@ class SparseBasis:
         found: Floats = self.factors.solve(right)
         return found
 
-    def column(self, state: int) -> Floats:
-        """Column (f+1,) of M at the last rebase."""
-        unit = np.zeros(self.policy.size)
-        unit[state] = 1.0
-        return self.product(unit)
+    def columns(self, states: NDArray[np.intp]) -> Floats:
+        """Columns (f+1, k) of M at the last rebase, each of them contiguous."""
+        units = np.zeros((self.policy.size, states.size), order="F")
+        units[states, np.arange(states.size)] = 1.0
+        return np.asfortranarray(self.product(units))
 
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""
