@@ -80,15 +80,16 @@ from mdpcloud.model.matrices import Floats
 
 __all__ = ["birth_death_index"]
 
-LEAST_RATE = 2.0**-480  # of the positive rates, relative to the largest; below, products underflow
-LARGEST_COST = 2.0**900
+LEAST_RATE = 2.0**-480  # of the positive rates, where the largest is near 1: products must not
+LARGEST_COST = 2.0**600  # underflow or overflow
+NEAR = (-20, 100)  # binary exponents of a largest rate that is near enough to 1
 SLIGHT = 2.0**-30  # of the scale of indices, the most that counts as rounding
 UNIT = 2.0**-53  # rounding error of one operation
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """An arm seen from the end whose states stay active longest; the largest rate is near 1."""
+    """An arm seen from the end whose states stay active longest."""
 
     alpha: float
     onward: Floats
@@ -165,11 +166,14 @@ def _with_top(found: ArmIndex, top: int | None) -> ArmIndex:
 
 
 def _line(arm: BirthDeathArm, alpha: float, low: bool, given: float) -> _Line | None:
-    """The arm with rates times a power of two; None if its numbers are too far apart."""
+    """The arm, with rates times a power of two if need be; None if they are too far apart."""
     largest = max(float(arm.births.max()), float(arm.deaths.max()), alpha)
-    scale = 2.0 ** -int(np.frexp(largest)[1])
-    births, deaths, rate = arm.births * scale, arm.deaths * scale, alpha * scale
-    if any(_underflows(rates) for rates in (births, deaths, np.array([rate]))):
+    exponent = int(np.frexp(largest)[1])
+    births, deaths, rate = arm.births, arm.deaths, alpha
+    if not NEAR[0] <= exponent <= NEAR[1]:
+        births, deaths = np.ldexp(births, -exponent), np.ldexp(deaths, -exponent)
+        rate = math.ldexp(alpha, -exponent)
+    if any(_underflows(rates) for rates in (births, deaths, np.array(rate))):
         return None
     if max(float(np.abs(values).max()) for values in (arm.costs, arm.work)) > LARGEST_COST:
         return None

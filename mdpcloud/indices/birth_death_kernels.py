@@ -330,10 +330,21 @@ def _less(difference, gap):
 
 
 @kernel()
+def _turned(sigma, rates, given):
+    """Sigma of a block with the state's rates under the other action."""
+    b0, b1, d0, d1 = rates[0], rates[1], rates[2], rates[3]
+    more, less = b0 - b1, d0 - d1
+    size = abs(sigma[0]) + abs(more) + abs(less)
+    error = sigma[1] + _doubt(b0, b1, given) + _doubt(d0, d1, given) + 4.0 * UNIT * size
+    return sigma[0] + more - less, error
+
+
+@kernel()
 def work_is_marginal(alpha, onward, back, work, step, given, action, beyond):
     """Whether marginal work is positive in every state under the policy of one action.
 
-    `beyond` are the blocks of `far_blocks` under that action.
+    `beyond` are the blocks of `far_blocks` under that action. What is seen from the state under it
+    is turned into what the equations see: active before, passive after.
     """
     n = work.shape[1]
     k = 0 if step > 0 else n - 1
@@ -348,11 +359,12 @@ def work_is_marginal(alpha, onward, back, work, step, given, action, beyond):
             right, right_error = _rate(far)
             rates = (b0, b1, d0, d1, left, left_error, right, right_error)
             before, after = _rounded(block[3]), far[3]
+            sigma_before, sigma_after = _rounded(block[1]), far[1]
             if action == 1:
-                after = _less(after, gap)
+                after, sigma_after = _less(after, gap), _turned(sigma_after, rates, given)
             else:
-                before = _less(before, gap)
-            factors = _factors(rates, _rounded(block[1]), far[1], given)
+                before, sigma_before = _less(before, gap), _turned(sigma_before, rates, given)
+            factors = _factors(rates, sigma_before, sigma_after, given)
             done, error = _weighed(factors, before, after, gap)
             if not -done > SAFETY * error:
                 return False

@@ -173,7 +173,13 @@ def shot_values(
 def saved(arm: BirthDeathArm, alpha: Fraction, k: int, low: bool, of: np.ndarray) -> Fraction:
     """What activity saves in state k if the states below (above) are active."""
     states = np.arange(arm.n)
-    active = states < k if low else states > k
+    return saved_by(arm, states < k if low else states > k, alpha, k, of)
+
+
+def saved_by(
+    arm: BirthDeathArm, active: np.ndarray, alpha: Fraction, k: int, of: np.ndarray
+) -> Fraction:
+    """What activity saves in state k under a policy."""
     before, after = shot_values(arm, active, alpha, k, of)
     gaps = [fraction(v[0, k]) - fraction(v[1, k]) for v in (of, arm.births, arm.deaths)]
     return gaps[0] + gaps[1] * after - gaps[2] * before
@@ -220,6 +226,45 @@ def test_error_bounds_hold_whatever_the_order(
         cost, work = (saved(arm, Fraction(alpha), k, low, of) for of in (arm.costs, arm.work))
         assert work < 0
         assert within(found[0, k], found[1, k], cost / -work, cost / -work)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=SEEDS,
+    n=st.integers(2, 5),
+    decades=st.sampled_from([0.2, 2.0]),
+    alpha=st.sampled_from([0.0, 0.1]),
+    action=st.sampled_from([0, 1]),
+)
+def test_marginal_work_under_policies_of_one_action_has_the_exact_sign(
+    seed: int, n: int, decades: float, alpha: float, action: int
+) -> None:
+    from mdpcloud.indices import birth_death
+    from mdpcloud.indices.birth_death_kernels import work_is_marginal
+
+    arm = wide_arm(seed, n, decades)
+    work = np.random.default_rng(seed).uniform([[0.0], [1.0]], [[4.0], [5.0]], (2, n))
+    arm = dataclasses.replace(arm, work=work)
+    exactly = [
+        saved_by(arm, np.full(n, action == 1), Fraction(alpha), k, arm.work) for k in range(n)
+    ]
+    for low in (False, True):
+        line = birth_death._line(arm, alpha, low, 0.0)
+        assert line is not None
+        beyond = birth_death._far_blocks(line, action)
+        numbers = (line.alpha, line.onward, line.back, line.work, line.step, line.given)
+        assert work_is_marginal(*numbers, action, beyond) == all(each < 0 for each in exactly)
+
+
+def test_marginal_work_may_turn_negative_where_no_state_is_active() -> None:
+    births, deaths = np.array([3.5, 3.5, 0.0]), np.array([0.0, 4.0, 3.5])
+    costs = np.array([-2.0, -0.5, -1.5])
+    work = [np.array([0.0, 3.0, 0.0]), np.array([2.0, 2.0, 0.0])]
+    arm = birth_death_arm(
+        *(births, 0.0 * births, deaths, deaths, costs, costs), work0=work[0], work1=work[1]
+    )
+    assert exact(arm, Fraction(1, 8)).verdict == "not indexable"
+    assert birth_death_index(arm, 0.125) is None
 
 
 @pytest.mark.parametrize("lam", [4, 40])
@@ -347,14 +392,15 @@ def test_the_general_method_finds_the_same_index(criterion: Any) -> None:
 def test_the_index_does_not_depend_on_units_or_direction(seed: int, n: int, alpha: float) -> None:
     arm = small_arm(seed, n)
     found = birth_death_index(arm, alpha)
+    faster = 2.0**200
     scaled = dataclasses.replace(
-        arm, births=8.0 * arm.births, deaths=8.0 * arm.deaths, costs=4.0 * arm.costs
+        arm, births=faster * arm.births, deaths=faster * arm.deaths, costs=4.0 * arm.costs
     )
     turned = BirthDeathArm(
         *(np.ascontiguousarray(values[:, ::-1]) for values in (arm.deaths, arm.births)),
         *(np.ascontiguousarray(values[:, ::-1]) for values in (arm.costs, arm.work)),
     )
-    others = birth_death_index(scaled, 8.0 * alpha), birth_death_index(turned, alpha)
+    others = birth_death_index(scaled, faster * alpha), birth_death_index(turned, alpha)
     if found is None:
         assert others == (None, None)
         return
