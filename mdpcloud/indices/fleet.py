@@ -24,6 +24,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
 from mdpcloud.indices.fleet_arms import counted_arms
 from mdpcloud.indices.result import ArmIndex
+from mdpcloud.indices.whittle import whittle
 from mdpcloud.model.matrices import Floats, as_floats
 
 __all__ = ["Fleet", "fleet"]
@@ -59,13 +60,18 @@ class Fleet:
         """Number of states of each arm."""
         return tuple(one.n for one in self.arms)
 
+    @property
+    def _distinct(self) -> list[Arm]:
+        """Each arm once, in the order given."""
+        return list({id(one): one for one in self.arms}.values())
+
     def policy(self, indices: Sequence[Any], *, ties: str | Sequence[int] = "first") -> Any:
         """The index policy: the arms with the largest indices of their states are active.
 
         Parameters
         ----------
         indices : sequence of ArmIndex or (n,) arrays
-            One for each arm, or for each entry that the fleet was built from.
+            One for each arm, or for each distinct one, in the order given.
         ties : {"first", "last"} or sequence of int
             Which of arms with equal indices comes first: the one that was given first or last, or
             the earlier one in an order of all arms.
@@ -107,7 +113,7 @@ class Fleet:
         """One index (n,) per arm."""
         given = list(indices)
         if len(given) != len(self.arms):
-            distinct = list({id(one): one for one in self.arms})
+            distinct = [id(one) for one in self._distinct]
             if len(given) != len(distinct):
                 raise InputError(
                     f"{len(given)} indices are given; the fleet has {len(self.arms)} arms, "
@@ -120,7 +126,7 @@ class Fleet:
 
     def policy_cost(
         self,
-        indices: Sequence[Any],
+        indices: Sequence[Any] | None = None,
         criterion: Any = None,
         *,
         ties: str | Sequence[int] = "first",
@@ -131,7 +137,7 @@ class Fleet:
         Parameters
         ----------
         indices, ties
-            As in `policy`.
+            As in `policy`; without indices those of Whittle.
         criterion : AverageCost or Discounted, optional
             The average cost by default.
         tolerance : float
@@ -141,15 +147,19 @@ class Fleet:
         -------
         Evaluation
             Costs, also for arms given by rewards: those are negative costs.
+
+        Raises
+        ------
+        NoIndexError
+            If an arm has no Whittle index, and none are given.
         """
         from mdpcloud.solve import AverageCost, evaluate
 
-        return evaluate(
-            self.model,
-            self.policy(indices, ties=ties),
-            AverageCost() if criterion is None else criterion,
-            tolerance=tolerance,
-        )
+        criterion = AverageCost() if criterion is None else criterion
+        if indices is None:
+            indices = [whittle(one, criterion) for one in self._distinct]
+        policy = self.policy(indices, ties=ties)
+        return evaluate(self.model, policy, criterion, tolerance=tolerance)
 
     def optimum(self, criterion: Any = None, *, tolerance: float = 1e-8) -> Any:
         """The least cost of the fleet under any rule, with certified bounds.
@@ -202,7 +212,7 @@ def fleet(arms: Any, budget: int, *, exactly: bool = True) -> Fleet:
     >>> wear, repair = [[-3, 3], [0, 0]], [[-3, 3], [5, -5]]
     >>> machine = mc.indices.rate_arm(wear, repair, [0, 1], [0, 1])
     >>> two = fleet([(machine, 2)], 1)
-    >>> round(two.optimum().gain, 9), round(two.policy_cost([[0, 1]]).gain, 9)
+    >>> round(two.optimum().gain, 9), round(two.policy_cost().gain, 9)
     (0.904109589, 0.904109589)
     """
     from mdpcloud.indices.fleet_model import rates_model, steps_model

@@ -9,6 +9,7 @@ import numpy as np
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
+from mdpcloud.indices.birth_death_arm import BirthDeathArm
 from mdpcloud.model.matrices import Floats, as_floats
 
 __all__ = ["check_budget", "counted_arms", "start_laws"]
@@ -63,10 +64,8 @@ def _as_arm(one: Any, k: int) -> Arm:
         from mdpcloud.indices.model_arm import model_arm
 
         return model_arm(one)
-    general = getattr(one, "general", None)
-    if callable(general):
-        found: Arm = general()
-        return found
+    if isinstance(one, BirthDeathArm):
+        return one.general()
     raise InputError(
         f"arm {k} is {one!r}; it must be an arm (mdpcloud.indices.arm, rate_arm, ...) or a model "
         "with one decision between two actions"

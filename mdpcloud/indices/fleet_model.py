@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
-from mdpcloud.model.event import Control, Flow, Mode, step
+from mdpcloud.model.event import Control, Event, Flow, Mode, step
 from mdpcloud.model.matrices import Floats, as_matrix
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -106,40 +106,86 @@ def rates_model(arms: Sequence[Arm], sets: NDArray[np.bool_]) -> Model:
         On a lattice with the axes ``x.arm[0]``, ``x.arm[1]``, ...
     """
     _check_allowed(arms, np.stack([_joint_cost(arms, active) for active in sets], axis=1))
-    flows = {(id(one), k, a): _flows(one, k, a) for k, one in enumerate(arms) for a in (0, 1)}
+    parts = [_Parts.of(one, k) for k, one in enumerate(arms)]
     modes = [
         Mode(
             _name(active),
-            _Sum(tuple(_At(k, one.costs[int(on)]) for k, (one, on) in _pairs(arms, active))),
-            [flow for k, (one, on) in _pairs(arms, active) for flow in flows[id(one), k, int(on)]],
-            _All(tuple(_At(k, _may(one, int(on))) for k, (one, on) in _pairs(arms, active))),
+            _Sum(tuple(part.costs[on] for part, on in _pairs(parts, active) if part.costs)),
+            [flow for part, on in _pairs(parts, active) for flow in part.flows[on]],
+            _All(tuple(part.may[on] for part, on in _pairs(parts, active))),
         )
         for active in sets
     ]
-    return Model(Lattice({"arm": [one.n - 1 for one in arms]}), Control("active arms", modes))
+    events = [event for part in parts for event in part.events]
+    return Model(
+        Lattice({"arm": [one.n - 1 for one in arms]}),
+        [Control("active arms", modes), *events],
+        cost_rate=[part.cost for part in parts if part.cost is not None],
+    )
 
 
-def _pairs(arms: Sequence[Arm], active: NDArray[np.bool_]) -> Any:
-    return enumerate(zip(arms, active, strict=True))
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Costs and moves of an arm as terms of the joint model.
+
+    What is the same under both actions belongs to no mode: moves to events, costs to the states.
+    """
+
+    cost: _At | None
+    costs: tuple[_At, ...]
+    events: tuple[Event, ...]
+    flows: tuple[tuple[Flow, ...], ...]
+    may: tuple[_At, ...]
+
+    @classmethod
+    def of(cls, one: Arm, k: int) -> _Parts:
+        """The parts of arm k."""
+        moves = [_by_distance(one, action) for action in (0, 1)]
+        same = [
+            amount
+            for amount, table in moves[0].items()
+            if amount in moves[1] and np.array_equal(table, moves[1][amount])
+        ]
+        equal = np.array_equal(*one.costs)
+        return cls(
+            cost=_At(k, one.costs[0]) if equal else None,
+            costs=() if equal else tuple(_At(k, cost) for cost in one.costs),
+            events=tuple(
+                Event(f"arm {k} moves by {amount}", _At(k, moves[0][amount]), step(arm={k: amount}))
+                for amount in same
+            ),
+            flows=tuple(
+                tuple(
+                    Flow(_At(k, table), step(arm={k: amount}))
+                    for amount, table in tables.items()
+                    if amount not in same
+                )
+                for tables in moves
+            ),
+            may=tuple(_At(k, _may(one, action)) for action in (0, 1)),
+        )
+
+
+def _pairs(parts: Sequence[_Parts], active: NDArray[np.bool_]) -> Any:
+    return zip(parts, active.astype(int).tolist(), strict=True)
 
 
 def _name(active: NDArray[np.bool_]) -> str:
     return ", ".join(map(str, np.flatnonzero(active))) or "none"
 
 
-def _flows(one: Arm, k: int, action: int) -> list[Flow]:
-    """Rates of arm k, one flow for each distance moved."""
+def _by_distance(one: Arm, action: int) -> dict[int, Floats]:
+    """Rates (n,) of moving by each distance."""
     matrix = as_matrix(one.moves[action], "moves").tocoo()
     moved = (matrix.row != matrix.col) & (matrix.data > 0.0)
     row, rate = matrix.row[moved], matrix.data[moved]
     distance = matrix.col[moved].astype(np.int64) - row
-    flows = []
+    tables = {}
     for amount in np.unique(distance).tolist():
         here = distance == amount
-        table = np.zeros(one.n)
-        table[row[here]] = rate[here]
-        flows.append(Flow(_At(k, table), step(arm={k: amount})))
-    return flows
+        tables[amount] = np.zeros(one.n)
+        tables[amount][row[here]] = rate[here]
+    return tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +206,7 @@ class _Sum:
     parts: tuple[_At, ...]
 
     def __call__(self, x: Any) -> Any:
-        return sum(part(x) for part in self.parts)
+        return sum((part(x) for part in self.parts), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,8 @@ class Relaxation:
         time of the whole fleet, or its expected discounted cost. For arms given by rewards it is
         negative: the reward is at most ``-bound``.
     value : float
-        The relaxation's optimum; `bound` lies below it by `gap`, which estimates its error.
+        The relaxation's optimum as the paths of the arms give it, not certified; `gap` estimates
+        the errors of both numbers.
     multiplier : float
         Price of a unit of work at which the optimum is attained.
     work : (K,) array
@@ -74,7 +75,7 @@ class Relaxation:
 
     @property
     def gap(self) -> float:
-        """How far the certified bound lies below the optimum computed."""
+        """How far the certified bound lies below `value`; negative where the latter is too low."""
         return self.value - self.bound
 
 

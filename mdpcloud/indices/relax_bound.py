@@ -56,7 +56,8 @@ def least_cost(
     costs = arm.costs + price * arm.work
     h = _values(arm, active, np.where(active, costs[1], costs[0]), alpha)
     low, high = _problem(arm, costs).certify(h, discount=alpha)
-    low -= 4.0 * UNIT * float((np.abs(arm.costs) + abs(price) * np.abs(arm.work)).max())
+    paid = float((np.abs(arm.costs) + abs(price) * np.abs(arm.work)).max())
+    low -= 4.0 * UNIT * (paid + abs(low))  # the roundings of costs, and of this line
     if start is None:
         return low
     lower, _ = value_bounds(h, low, high, criterion, alpha)

@@ -274,6 +274,18 @@ def test_the_policy_takes_the_largest_indices(discrete: bool, ties: Any) -> None
         assert np.flatnonzero(joint.sets[table[number]]).tolist() == sorted(best)
 
 
+def test_without_indices_the_policy_is_whittles() -> None:
+    few = [make_arm("dense", k, n) for k, n in enumerate((2, 3, 2))]
+    built = [one.built() for one in few]
+    joint = fleet([(built[0], 2), built[1], built[2]], 2)
+    indices = [mc.indices.whittle(one) for one in built]
+    for way in (indices, [indices[0], *indices]):
+        assert joint.policy_cost().gain == joint.policy_cost(way).gain
+    turning = fleet([(make_arm("peaked", TURNING[0], 3).built(), 2)], 1)
+    with pytest.raises(mc.indices.NoIndexError):
+        turning.policy_cost()
+
+
 def test_permuted_arms_cost_the_same() -> None:
     few = [make_arm("dense", k, n) for k, n in enumerate((2, 3, 2))]
     indices = some_indices(few, 6)
