@@ -110,7 +110,7 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Working directory that holds the files of the README."""
-    rules, script, system, questions, simulation = blocks("python")
+    rules, script, system, questions, simulation, arm, dispatch = blocks("python")
     (scenario,) = blocks("toml")
     files = {
         "my_rules.py": rules,
@@ -118,6 +118,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "my_system.py": system,
         "questions.py": questions,
         "simulation.py": simulation,
+        "arm.py": arm,
+        "dispatch.py": dispatch,
         "my.toml": scenario,
     }
     for name, text in files.items():
@@ -133,7 +135,7 @@ def command(*arguments: object) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("script", ["script.py", "questions.py", "simulation.py"])
+@pytest.mark.parametrize("script", ["script.py", "questions.py", "simulation.py", "arm.py"])
 def test_the_python_of_the_readme_prints_what_the_readme_says(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
@@ -141,6 +143,15 @@ def test_the_python_of_the_readme_prints_what_the_readme_says(
     exec((folder / script).read_text(encoding="utf-8"), {})
     printed = capsys.readouterr().out
     assert textwrap.indent(printed, "    ") in README
+
+
+def test_the_tables_of_the_readme_decide_as_the_readme_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "indices.json").write_text(command("indices", "my.toml"), encoding="utf-8")
+    exec((folder / "dispatch.py").read_text(encoding="utf-8"), {})
+    printed = capsys.readouterr().out
+    assert f"0: outside, k + 1: node k\n```\n\n{textwrap.indent(printed, '    ')}" in README
 
 
 def test_the_scenario_and_rule_of_the_readme_give_the_costs_of_its_python(folder: Path) -> None:
