@@ -27,6 +27,7 @@ __all__ = ["CASES", "Case", "main", "measure", "tables"]
 
 ROOT = Path(__file__).parents[1]
 SEED, FACTOR, SMALL = 20262, 0.99, 20
+NEAR, CHANGED = 0.9, 0.5  # factor and part of the moves of a sparse arm
 SUCCESSORS, BAND = 5, 2  # of a sparse arm: per state, and to each side
 NUMBERS = ("cpu", "wall", "peak", "more")
 MEMORY, BIRTH_DEATH = 250.0, 0.5  # MB with 2000 dense states; s with 10^6 in a row
@@ -91,9 +92,10 @@ def banded(states: int) -> Callable[[], Any]:
 
 
 def sparse_arm(rng: np.random.Generator, targets: Any) -> Callable[[], Any]:
+    """Discounted; activity changes a part of the moves, so that there is an index."""
     from scipy.sparse import csr_array
 
-    from mdpcloud import indices
+    import mdpcloud as mc
 
     _, states, count = targets.shape
     weights = rng.exponential(size=targets.shape)
@@ -103,8 +105,12 @@ def sparse_arm(rng: np.random.Generator, targets: Any) -> Callable[[], Any]:
         csr_array((w.ravel(), (origins, t.ravel())), shape=(states, states))
         for w, t in zip(weights, targets, strict=True)
     ]
-    rewards = rng.random((2, states))
-    return lambda: indices.whittle(indices.arm(*moves, rewards0=rewards[0], rewards1=rewards[1]))
+    moves[1] = csr_array((1.0 - CHANGED) * moves[0] + CHANGED * moves[1])
+    passive, active = rng.random((2, states))
+    criterion = mc.Discounted(factor=NEAR)
+    return lambda: mc.indices.whittle(
+        mc.indices.arm(*moves, rewards0=passive, rewards1=active), criterion
+    )
 
 
 def birth_death(states: int) -> Callable[[], Any]:
