@@ -2,10 +2,11 @@
 
 With c_S and w_S the cost and work under a policy that is active in S,
 
-    alpha v = c_S + p w_S + Q_S v        (average cost: g = ..., v = 0 in one state),
+    alpha h + g = c_S + p w_S + Q_S h,        h = 0 in one state,
 
-and the policy is optimal if activity is not worse than passivity in S, nor better elsewhere. The
-errors of the advantages are estimated from the residual and from the norm of the inverse matrix.
+where g is the average cost if alpha = 0, and else h + g / alpha are the discounted costs. The
+policy is optimal if activity is not worse than passivity in S, nor better elsewhere. The errors of
+the advantages are estimated from the residual and from the norm of the inverse matrix.
 """
 
 from __future__ import annotations
@@ -56,20 +57,20 @@ def equations(arm: Arm, active: NDArray[np.bool_], alpha: float, reference: int 
     active : (n,) bool array
         Where the policy is active.
     alpha : float
-        Discount rate; 0 for the average cost, where x is the values with the gain in the place of
-        the value of `reference`, which is 0.
+        Discount rate, 0 for the average cost.
+    reference : int
+        The state with h = 0; x has g in its place.
 
     Returns
     -------
     (n, n) array or CSC array
-        alpha I - Q.
+        alpha I - Q, with a column of ones for g.
     """
     matrix: Any
     if isinstance(arm.moves[0], np.ndarray):
         matrix = -np.where(active[:, None], arm.moves[1], arm.moves[0])
         matrix.flat[:: arm.n + 1] += alpha + (1.0 if arm.discrete else 0.0)
-        if alpha == 0.0:
-            matrix[:, reference] = 1.0
+        matrix[:, reference] = 1.0
         return matrix
     from scipy import sparse
 
@@ -77,14 +78,12 @@ def equations(arm: Arm, active: NDArray[np.bool_], alpha: float, reference: int 
     rows = sparse.diags_array(on) @ arm.moves[1] + sparse.diags_array(1.0 - on) @ arm.moves[0]
     shift = alpha + (1.0 if arm.discrete else 0.0)
     matrix = sparse.csc_array(shift * sparse.eye_array(arm.n) - rows)
-    if alpha == 0.0:
-        keep = np.ones(arm.n)
-        keep[reference] = 0.0
-        gain = sparse.coo_array(
-            (np.ones(arm.n), (np.arange(arm.n), np.full(arm.n, reference))), (arm.n, arm.n)
-        )
-        matrix = sparse.csc_array(matrix @ sparse.diags_array(keep) + gain)
-    return matrix
+    keep = np.ones(arm.n)
+    keep[reference] = 0.0
+    gain = sparse.coo_array(
+        (np.ones(arm.n), (np.arange(arm.n), np.full(arm.n, reference))), (arm.n, arm.n)
+    )
+    return sparse.csc_array(matrix @ sparse.diags_array(keep) + gain)
 
 
 def solve_single_arm(
@@ -111,7 +110,7 @@ def solve_single_arm(
     costs = arm.costs + price * arm.work
     for _ in range(MOST_IMPROVEMENTS):
         values, error = _values(arm, policy, costs, alpha)
-        advantage = _advantage(arm, values, costs, alpha)
+        advantage = _advantage(arm, values, costs)
         better = np.where(policy, advantage < -error, advantage > error) & arm.free
         if not better.any():
             return SingleArm(policy, advantage, error)
@@ -175,11 +174,9 @@ def _sparse_factors(matrix: Any) -> tuple[Any, float]:
     return factors.solve, float(onenormest(transposed))
 
 
-def _advantage(arm: Arm, values: Floats, costs: Floats, alpha: float) -> Floats:
+def _advantage(arm: Arm, values: Floats, costs: Floats) -> Floats:
     """Passive minus active value of each state, per unit of time."""
-    later = values
-    if alpha == 0.0:
-        later = values.copy()
-        later[0] = 0.0
+    later = values.copy()
+    later[0] = 0.0
     gained = arm.moves[0] @ later - arm.moves[1] @ later
     return np.where(arm.free, costs[0] - costs[1] + gained, 0.0)

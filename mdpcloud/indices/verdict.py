@@ -18,7 +18,7 @@ from mdpcloud.model.matrices import Floats
 
 __all__ = ["verdict_of"]
 
-LARGEST_ERROR = 1e-3  # of an index, relative to the largest one
+LARGEST_ERROR = 1e-3  # of an index, relative to the largest one or to the costs per work
 MOST_TRIALS = 20  # states that enter again, whose witness is tried
 
 
@@ -50,7 +50,7 @@ def verdict_of(arm: Arm, path: PricePath, alpha: float) -> ArmIndex:
             f"{path.prices[entering[0]]:.6g}, by less than rounding errors",
         )
     found = _indexed(arm, path, spread)
-    doubtful = _doubtful(found)
+    doubtful = _doubtful(arm, found)
     if doubtful is not None:
         return _undecided(path, f"the index of state {arm.label(doubtful)} is lost in rounding")
     return found
@@ -71,18 +71,26 @@ def _sentence(arm: Arm, witness: Witness) -> str:
 
 
 def _spread(path: PricePath, n: int) -> Floats:
-    """Largest minus smallest price at which each state changes."""
+    """Largest minus smallest price at which each state changes.
+
+    It is infinite where a state is active after it was passive and stays so, or was passive below
+    all prices and becomes active.
+    """
     low, high = np.full(n, np.inf), np.full(n, -np.inf)
     np.minimum.at(low, path.states, path.prices)
     np.maximum.at(high, path.states, path.prices)
-    return np.where(high > low, high - low, 0.0)
+    last = path.policy(path.states.size)
+    entered = np.zeros(n, np.bool_)
+    entered[path.states[path.active]] = True
+    endless = entered & (last | ~path.first)
+    return np.where(endless, np.inf, np.where(high > low, high - low, 0.0))
 
 
 def _negligible(path: PricePath, spread: Floats) -> bool:
     """Whether every state that changes more than once does so within the errors of its prices."""
     error = np.zeros(spread.size)
     np.maximum.at(error, path.states, path.errors)
-    return bool((spread <= 2.0 * error).all())
+    return bool(np.isfinite(spread).all() and (spread <= 2.0 * error).all())
 
 
 def _indexed(arm: Arm, path: PricePath, spread: Floats) -> ArmIndex:
@@ -107,14 +115,16 @@ def _indexed(arm: Arm, path: PricePath, spread: Floats) -> ArmIndex:
     )
 
 
-def _doubtful(found: ArmIndex) -> int | None:
+def _doubtful(arm: Arm, found: ArmIndex) -> int | None:
     """A state whose index has no digits, None if there is none."""
     assert found.values is not None
     assert found.error is not None
     finite = np.isfinite(found.values)
-    scale = np.max(np.abs(found.values), where=finite, initial=0.0)
-    hopeless = finite & ~(found.error <= LARGEST_ERROR * scale)
-    return int(np.argmax(hopeless)) if scale > 0.0 and hopeless.any() else None
+    largest = np.max(np.abs(found.values), where=finite, initial=0.0)
+    effort = float(np.max(np.abs(arm.work[1] - arm.work[0])))
+    earned = float(np.max(np.abs(arm.costs))) / effort if effort > 0.0 else 0.0
+    hopeless = finite & ~(found.error <= LARGEST_ERROR * max(float(largest), earned))
+    return int(np.argmax(hopeless)) if hopeless.any() else None
 
 
 # --- witnesses ------------------------------------------------------------------------------------
