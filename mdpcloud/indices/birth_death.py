@@ -25,8 +25,9 @@ there under T_k is a_k - p m_k with
 and with b1, d1 instead of b0, d0 in Z under T_{k+1}. W_k = a_k / m_k.
 
 Theorem. If all T_k are unichain, W_k is nonincreasing in k, and the marginal work m_i under T_i,
-under the all-active and under the all-passive policy is positive in every state i, then the arm is
-indexable, W is its index, and T_k is optimal at the prices from W_k to W_{k-1}.
+under the all-active and under the all-passive policy is positive in every state i, but for those
+whose actions are the same, then the arm is indexable, W is its index, and T_k is optimal at the
+prices from W_k to W_{k-1}.
 
 Proof. Let m_i(k) be the marginal work of i under T_k, and y(k) the values of work, i.e. the slopes
 of v in p. The policies T_{k+1} and T_k differ in k alone, so y(k+1) - y(k) is m_k(k) > 0 times the
@@ -75,6 +76,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mdpcloud.indices.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.birth_death_kernels import (
+    CERTIFIED,
+    UNIT,
+    far_blocks,
+    put_in_order,
+    threshold_indices,
+    work_is_marginal,
+)
 from mdpcloud.indices.result import ArmIndex, Verdict
 from mdpcloud.model.matrices import Floats
 
@@ -84,7 +93,6 @@ LEAST_RATE = 2.0**-480  # of the positive rates, where the largest is near 1: pr
 LARGEST_COST = 2.0**600  # underflow or overflow
 NEAR = (-20, 100)  # binary exponents of a largest rate that is near enough to 1
 SLIGHT = 2.0**-30  # of the scale of indices, the most that counts as rounding
-UNIT = 2.0**-53  # rounding error of one operation
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +151,7 @@ def birth_death_index(arm: BirthDeathArm, alpha: float) -> ArmIndex | None:
     >>> birth_death_index(arm, 0.0).index[:3]
     array([1.  , 2.8 , 5.24])
     """
-    downward = (arm.births[0].sum() + arm.deaths[1].sum()) - (
-        arm.births[1].sum() + arm.deaths[0].sum()
-    )
-    likely = bool(downward < 0.0)  # an arm that activity pushes down is active in high states
-    for given, low in itertools.product((0.0, 1.0), (likely, not likely)):
+    for given, low in itertools.product((0.0, 1.0), _directions(arm)):
         line = _line(arm, alpha, low, given)
         if line is None:
             return None
@@ -155,6 +159,17 @@ def birth_death_index(arm: BirthDeathArm, alpha: float) -> ArmIndex | None:
         if found is not None:
             return _with_top(found, arm.top)
     return None
+
+
+def _directions(arm: BirthDeathArm) -> tuple[bool, bool]:
+    """Whether low states stay active longest, the likelier case first.
+
+    An arm that activity pushes down is usually active in high states.
+    """
+    with np.errstate(over="ignore"):
+        down = arm.births[0].mean() + arm.deaths[1].mean()
+        up = arm.births[1].mean() + arm.deaths[0].mean()
+    return (True, False) if up > down else (False, True)
 
 
 def _with_top(found: ArmIndex, top: int | None) -> ArmIndex:
@@ -196,8 +211,6 @@ def _index(line: _Line) -> ArmIndex | None:
 
 
 def _far_blocks(line: _Line, action: int) -> Floats:
-    from mdpcloud.indices.birth_death_kernels import far_blocks
-
     found = np.empty((line.costs.shape[1], 9))
     rows = (values[action] for values in (line.onward, line.back, line.costs, line.work))
     far_blocks(line.alpha, *rows, line.step, line.given, found)
@@ -206,8 +219,6 @@ def _far_blocks(line: _Line, action: int) -> Floats:
 
 def _sweep(line: _Line, beyond: Floats, ordered: bool) -> Floats | None:
     """Indices, errors, marginal costs and work (4, n), if all marginal work is positive."""
-    from mdpcloud.indices.birth_death_kernels import CERTIFIED, threshold_indices
-
     found = np.empty((4, line.costs.shape[1]))
     status, *turns = threshold_indices(
         *(line.alpha, line.onward, line.back, line.costs, line.work, line.step),
@@ -223,8 +234,6 @@ def _sweep(line: _Line, beyond: Floats, ordered: bool) -> Floats | None:
 
 def _work_is_marginal(line: _Line, action: int, passive_blocks: Floats) -> bool:
     """Whether marginal work is positive under the policy that always takes one action."""
-    from mdpcloud.indices.birth_death_kernels import work_is_marginal
-
     if np.ptp(line.work[action]) == 0.0 and bool(np.all(line.work[0] < line.work[1])):
         return True
     beyond = _far_blocks(line, 1) if action == 1 else passive_blocks
@@ -237,8 +246,6 @@ def _work_is_marginal(line: _Line, action: int, passive_blocks: Floats) -> bool:
 
 def _result(line: _Line, found: Floats | None) -> ArmIndex | None:
     """The index, if it is in order."""
-    from mdpcloud.indices.birth_death_kernels import put_in_order
-
     if found is None:
         return None
     values, errors, marginal_cost, marginal_work = found
