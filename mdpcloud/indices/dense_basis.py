@@ -10,6 +10,7 @@ One factorisation A = P L U and two triangular solutions from the right make M, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ __all__ = ["DenseBasis"]
 
 BLAS: Any = blas  # their stubs know no keywords
 LAPACK: Any = lapack
+
+ROWS = 64
 
 
 class DenseBasis:
@@ -81,11 +84,10 @@ def _policy_matrix(equations: Equations, policy: Bools) -> Floats:
     passive, active = equations.arm.moves
     n = equations.arm.n
     matrix = np.empty((n, n), order="F")
-    np.copyto(matrix, active)
-    if not policy.all():
-        np.copyto(matrix, passive, where=~policy[:, None])
-    np.negative(matrix, out=matrix)
-    _close_rows(matrix, equations.alpha)
+    for rows in _blocks(n):
+        np.negative(np.where(policy[rows, None], active[rows], passive[rows]), out=matrix[rows])
+    np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(matrix, equations.alpha - matrix.sum(axis=1))
     if equations.alpha == 0.0:
         matrix[:, equations.reference] = equations.gain
     return matrix
@@ -94,24 +96,23 @@ def _policy_matrix(equations: Equations, policy: Bools) -> Floats:
 def _difference_matrix(equations: Equations) -> Floats:
     """D (f+1, n) of the free states, column by column, and the row of the average."""
     passive, active = equations.arm.moves
-    free, n = equations.free, equations.arm.n
-    matrix = np.empty((free.size + 1, n), order="F")
-    if free.size == n:
-        np.subtract(active, passive, out=matrix[:-1])
-    else:
-        np.subtract(active[free], passive[free], out=matrix[:-1])
-    matrix[np.arange(free.size), free] = 0.0
-    matrix[np.arange(free.size), free] = -matrix[:-1].sum(axis=1)
+    free = equations.free
+    places = np.arange(free.size)
+    matrix = np.empty((free.size + 1, equations.arm.n), order="F")
+    for rows in _blocks(free.size):
+        matrix[rows] = active[free[rows]] - passive[free[rows]]
+    matrix[places, free] = 0.0
+    matrix[places, free] = -matrix[:-1].sum(axis=1)
     if equations.alpha == 0.0:
         matrix[:, equations.reference] = 0.0
     matrix[-1] = equations.weights
     return matrix
 
 
-def _close_rows(matrix: Floats, total: float) -> None:
-    """Set the diagonal so that rows sum to a number, without cancellation off the diagonal."""
-    np.fill_diagonal(matrix, 0.0)
-    np.fill_diagonal(matrix, total - matrix.sum(axis=1))
+def _blocks(count: int) -> Iterator[slice]:
+    """Rows to be copied at a time, so that what is written stays in the cache."""
+    for first in range(0, count, ROWS):
+        yield slice(first, min(first + ROWS, count))
 
 
 def _swap_back(rows: Floats, swaps: NDArray[np.intc]) -> None:

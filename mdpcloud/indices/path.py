@@ -56,8 +56,10 @@ SLACK = 0.5  # times the error of the marginal work: less is none
 SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is looked at
 HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
 TIED = 1e-13  # relative difference of equal prices
-BLIND = 1e-9  # error of a marginal work of 0, relative to the work, that hides no price
+BLIND = 1e-11  # error of a marginal work of 0, relative to the work, that hides no price
 LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
+GROWN = 30.0  # growth of errors after which the differences are refined
+REFINED = 64  # refinements for growth in as many changes as there are states
 WORN = 1e-11  # relative move of the last step of refinement after which a policy is factored afresh
 
 
@@ -144,6 +146,9 @@ class Walk:
     def step(self) -> bool:
         """Change the next state; False if none is left."""
         place = self._next()
+        if place is None:  # as far as differences tell that were carried along
+            self._refresh()
+            place = self._next()
         if place is None or len(self.prices) >= CHANGES * self.first.size:
             self._refresh()
             self.complete = place is None and self._is_sure()
@@ -251,10 +256,14 @@ class Walk:
         self.sign[place] = -sign
         self.policy[self.equations.free[place]] ^= True
         self.changes.add(place, column, sign * pivot)
-        if relative < LOSSY:
+        if relative < LOSSY or (self.grown > GROWN and self._since() * REFINED >= self.sign.size):
             self._refresh()
         elif self.changes.count == self.changes.block:
             self._rebase()
+
+    def _since(self) -> int:
+        """Changes since the last refinement."""
+        return len(self.prices) - len(self.errors)
 
     def _record(self, place: int) -> None:
         cost, work = float(self.cost[place]), float(self.work[place])
@@ -266,13 +275,15 @@ class Walk:
 
     def _rebase(self) -> None:
         """Move M to the policy now, and refine the differences now and then."""
-        if len(self.places) - len(self.errors) >= self.basis.stride:
+        if self._since() >= self.basis.stride:
             self._refresh()
         else:
             self.changes.rebase(self.policy)
 
     def _refresh(self) -> None:
         """Refine the differences; estimate the errors of the prices found since the last time."""
+        if self._since() == 0:
+            return
         self.changes.rebase(self.policy)
         carried = np.stack([self.cost, -self.work], axis=1)
         before, fresh = self.fresh, self._refined(carried)
