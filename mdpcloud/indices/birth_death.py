@@ -50,11 +50,11 @@ and no room is left, its index W_e = Dc / -Dw depends on nothing and may lie out
 states then have two indices each, for either action there; both are on the same side of W_e, and
 the one counts whose action is right on that side. The proof is the same, for both actions.
 
-Certificate. All error bounds are carried along: rho with a relative one, which o < 1 damps, Q and V
-with absolute ones (`mdpcloud.indices.birth_death_kernels`). Differences that cancel are not formed:
-with sigma = rho + s - u, seen from the next state (rates s and u are its own), which follows the
-recursion of Q with the fall of u - s in place of the rise of costs, plus alpha, the factor of Dc
-and Dw is X + d1 rhoR + b0 rhoL + rhoL rhoR = b1 sigmaR + d0 sigmaL + sigmaL sigmaR.
+Certificate. All error bounds are carried along (`mdpcloud.indices.birth_death_block_kernels`): rho
+with a relative one, which o < 1 damps, Q and V with absolute ones. Differences that cancel are not
+formed: with sigma = rho + s - u, seen from the next state (rates s and u are its own), which
+follows the recursion of Q with the fall of u - s in place of the rise of costs, plus alpha, the
+factor of Dc and Dw is X + d1 rhoR + b0 rhoL + rhoL rhoR = b1 sigmaR + d0 sigmaL + sigmaL sigmaR.
 
 Margins must be positive, and the order right, beyond or within the errors, respectively; values out
 of order within them are levelled. Where the order fails, it is tried again with errors that allow
@@ -76,10 +76,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mdpcloud.indices.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.birth_death_block_kernels import UNIT, far_blocks
 from mdpcloud.indices.birth_death_kernels import (
     CERTIFIED,
-    UNIT,
-    far_blocks,
     put_in_order,
     threshold_indices,
     work_is_marginal,
@@ -190,14 +189,14 @@ def _line(arm: BirthDeathArm, alpha: float, low: bool, given: float) -> _Line | 
         rate = math.ldexp(alpha, -exponent)
     if any(_underflows(rates) for rates in (births, deaths, np.array(rate))):
         return None
-    if max(float(np.abs(values).max()) for values in (arm.costs, arm.work)) > LARGEST_COST:
+    if any(max(x.max(), -x.min()) > LARGEST_COST for x in (arm.costs, arm.work)):
         return None
     onward, back = (births, deaths) if low else (deaths, births)
     return _Line(rate, onward, back, arm.costs, arm.work, 1 if low else -1, given)
 
 
 def _underflows(rates: Floats) -> bool:
-    return bool(np.any((rates < LEAST_RATE) & (rates > 0.0)))
+    return bool(np.min(rates, where=rates > 0.0, initial=np.inf) < LEAST_RATE)
 
 
 def _index(line: _Line) -> ArmIndex | None:
