@@ -23,12 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.engine.memory import available_memory
+from mdpcloud.errors import InputError
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Eliminated", "eliminate"]
 
 BLOCK = 64  # pivots between two matrix products
-FULL = 0.05  # share of entries from which what is left is made dense
+FULL = 0.03  # share of entries from which what is left is made dense
+COMPACT = 0.9  # share of states left below which the others are taken out of the matrix
 UNIT = 2.0**-53
 
 
@@ -106,29 +109,53 @@ def _relative(roundings: Floats) -> Floats:
 
 
 def _eliminate_dense(left: _Left, matrix: Floats, states: NDArray[np.intp]) -> None:
-    """Eliminate `states`, whose rates among each other are `matrix`, block by block."""
+    """Eliminate `states`, whose rates among each other are `matrix`, block by block.
+
+    The rows and columns of states that are gone stay, unused, until there are some of them.
+    """
+    alive = np.ones(states.size, np.bool_)
+    matrix = matrix.copy()
     while states.size:
-        count = min(BLOCK, states.size)
-        shares, rows = np.zeros((states.size, count)), np.zeros((count, states.size))
-        alive = np.ones(states.size, np.bool_)
-        reward, time = left.reward[states], left.time[states]
-        for t in range(count):
-            s = int(np.argmax(np.where(alive, reward / time, -np.inf)))
-            row = matrix[s] + shares[s, :t] @ rows[:t]
-            column = matrix[:, s] + shares[:, :t] @ rows[:t, s]
-            alive[s] = False
-            row[~alive] = 0.0
-            column[~alive] = 0.0
-            share = column / (left.alpha * time[s] + row.sum())
-            reward += share * reward[s]
-            time += share * time[s]
-            shares[:, t], rows[t] = share, row
-            left.record(int(states[s]), _dense_roundings(t, count, states.size))
-        left.reward[states], left.time[states] = reward, time
+        count = min(BLOCK, int(np.count_nonzero(alive)))
+        shares, rows = _eliminate_block(left, matrix, states, alive, count)
+        if np.count_nonzero(alive) > COMPACT * states.size:
+            _add_product(matrix, shares, rows)
+            continue
         kept = np.flatnonzero(alive)
-        update = shares[kept] @ rows[:, kept]
-        update += matrix[np.ix_(kept, kept)]
-        matrix, states = update, states[kept]
+        shares, rows = shares[kept], np.ascontiguousarray(rows[:, kept])
+        matrix, states, alive = matrix[np.ix_(kept, kept)], states[kept], alive[kept]
+        if states.size:
+            _add_product(matrix, shares, rows)
+
+
+def _eliminate_block(
+    left: _Left, matrix: Floats, states: NDArray[np.intp], alive: NDArray[np.bool_], count: int
+) -> tuple[Floats, Floats]:
+    """Eliminate so many states; K (m, count) and R (count, m), to be added to the matrix."""
+    shares, rows = np.zeros((states.size, count)), np.zeros((count, states.size))
+    reward, time = left.reward[states], left.time[states]
+    for t in range(count):
+        s = int(np.argmax(np.where(alive, reward / time, -np.inf)))
+        row = matrix[s] + shares[s, :t] @ rows[:t]
+        column = matrix[:, s] + shares[:, :t] @ rows[:t, s]
+        alive[s] = False
+        row[~alive] = 0.0
+        column[~alive] = 0.0
+        share = column / (left.alpha * time[s] + row.sum())
+        reward += share * reward[s]
+        time += share * time[s]
+        shares[:, t], rows[t] = share, row
+        left.record(int(states[s]), _dense_roundings(t, count, states.size))
+    left.reward[states], left.time[states] = reward, time
+    return shares, rows
+
+
+def _add_product(matrix: Floats, shares: Floats, rows: Floats) -> None:
+    """Set matrix += shares @ rows in its place; transposed, as LAPACK stores by columns."""
+    from scipy.linalg import blas
+
+    multiply: Any = blas.dgemm
+    multiply(1.0, rows.T, shares.T, beta=1.0, c=matrix.T, overwrite_c=True)
 
 
 def _dense_roundings(t: int, count: int, size: int) -> float:
@@ -215,8 +242,19 @@ class _Graph:
         """States that are left, increasing, and their rates as a dense matrix."""
         states = np.array(sorted(self.rows), np.intp)
         place = {int(i): k for k, i in enumerate(states)}
+        _check_memory(states.size)
         matrix = np.zeros((states.size, states.size))
-        for i, row in self.rows.items():
-            for j, rate in row.items():
+        for i in place:
+            for j, rate in self.rows.pop(i).items():
                 matrix[place[i], place[j]] = rate
         return states, matrix
+
+
+def _check_memory(size: int) -> None:
+    """Refuse a rest that does not fit the memory twice."""
+    available = available_memory()
+    if available is not None and 16 * size**2 > available:
+        raise InputError(
+            f"the arm's graph fills up: {size} states are left that nearly all lead to each other, "
+            f"which takes {16 * size**2 / 1e9:.3g} GB, and {available / 1e9:.3g} GB are free"
+        )

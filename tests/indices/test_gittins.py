@@ -186,6 +186,26 @@ def test_blocks_and_lists_of_rows_agree(n: int) -> None:
     assert dense.error.max() < 1e-8
 
 
+def test_many_blocks_agree_with_the_path_of_prices() -> None:
+    """Of 700 states the first 64 leave their rows in the matrix."""
+    given_arm = make_arm("dense", 6, 700)
+    P, costs = given_arm.moves[1], given_arm.costs[1]
+    found = gittins(P, costs=costs, criterion=mc.Discounted(factor=0.5))
+    path = price_path(arm(np.eye(700), P, costs1=costs), 1.0)
+    prices = np.empty(700)
+    prices[path.states] = path.prices
+    assert found.index == pytest.approx(prices, abs=1e-11)
+
+
+def test_a_graph_that_fills_up_is_refused_where_memory_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mdpcloud.indices.elimination.available_memory", lambda: 100)
+    P = sparse.csr_array(np.full((9, 9), 1 / 9))
+    with pytest.raises(mc.InputError, match="fills up"):
+        gittins(P, np.arange(9), criterion=mc.Discounted(factor=0.5))
+
+
 def test_a_band_of_ten_thousand_states_is_solved_without_a_dense_matrix() -> None:
     n = 10_000
     rng = np.random.default_rng(2)
