@@ -137,7 +137,7 @@ class Equations:
     def typical(self) -> Floats:
         """Values (2,) that the largest cost and work could make in one mean stay."""
         largest = np.maximum(np.abs(self.right[0]), np.abs(self.right[1])).max(axis=0)
-        found: Floats = np.maximum(largest, SMALLEST) / (self.norms.max() + self.alpha)
+        found: Floats = np.maximum(largest, SMALLEST) / (self.norms.max() + self.alpha + self.gain)
         return found
 
     def _parts(self, x: Floats) -> tuple[Floats, Floats]:
