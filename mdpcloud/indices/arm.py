@@ -30,7 +30,7 @@ from mdpcloud.model.matrices import ROW_SUM_TOLERANCE, Floats, as_floats
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Arm", "Label", "arm", "rate_arm"]
+__all__ = ["Arm", "Label", "arm", "check_moves", "named_costs", "per_state", "rate_arm"]
 
 Label: TypeAlias = Callable[[int], str]
 
@@ -119,11 +119,8 @@ def arm(
     >>> arm([[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.5, 0.5]], rewards1=[1.0, 2.0]).n
     2
     """
-    moves = _moves(P0, P1, ("P0", "P1"))
-    for name, matrix in zip(("P0", "P1"), moves, strict=True):
-        _check_entries(matrix, name, diagonal=True)
-        _check_sums(matrix, name, 1.0, np.ones(matrix.shape[0]))
-    return _built(moves, _costs(costs0, costs1, rewards0, rewards1), (work0, work1), True)
+    moves = _moves(P0, P1, ("P0", "P1"), discrete=True)
+    return _built(moves, named_costs(costs0, costs1, rewards0, rewards1), (work0, work1), True)
 
 
 def rate_arm(
@@ -162,12 +159,8 @@ def rate_arm(
     >>> rate_arm([[-1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [2.0, -2.0]], costs0=[0.0, 3.0]).discrete
     False
     """
-    moves = _moves(Q0, Q1, ("Q0", "Q1"))
-    for name, matrix in zip(("Q0", "Q1"), moves, strict=True):
-        _check_entries(matrix, name, diagonal=False)
-        diagonal = matrix.diagonal()
-        _check_sums(matrix, name, 0.0, np.maximum(np.abs(diagonal), np.finfo(float).tiny))
-    return _built(moves, _costs(costs0, costs1, rewards0, rewards1), (work0, work1), False)
+    moves = _moves(Q0, Q1, ("Q0", "Q1"), discrete=False)
+    return _built(moves, named_costs(costs0, costs1, rewards0, rewards1), (work0, work1), False)
 
 
 def _built(moves: tuple[Any, Any], costs: tuple[Any, Any], work: Any, discrete: bool) -> Arm:
@@ -175,15 +168,15 @@ def _built(moves: tuple[Any, Any], costs: tuple[Any, Any], work: Any, discrete: 
     both = np.ones(n, np.bool_)
     return Arm(
         moves,
-        np.stack([_per_state(value, name, n) for name, value in costs]),
-        np.stack([_per_state(value, f"work{a}", n) for a, value in enumerate(work)]),
+        np.stack([per_state(value, name, n) for name, value in costs]),
+        np.stack([per_state(value, f"work{a}", n) for a, value in enumerate(work)]),
         discrete,
         free=both,
         forced=~both,
     )
 
 
-def _costs(costs0: Any, costs1: Any, rewards0: Any, rewards1: Any) -> tuple[Any, Any]:
+def named_costs(costs0: Any, costs1: Any, rewards0: Any, rewards1: Any) -> tuple[Any, Any]:
     """Name and cost of each action, from costs or rewards."""
     if rewards0 is None and rewards1 is None:
         return ("costs0", costs0), ("costs1", costs1)
@@ -195,7 +188,7 @@ def _costs(costs0: Any, costs1: Any, rewards0: Any, rewards1: Any) -> tuple[Any,
     )
 
 
-def _per_state(value: Any, name: str, n: int) -> Floats:
+def per_state(value: Any, name: str, n: int) -> Floats:
     array = as_floats(0.0 if value is None else value, name)
     if array.shape not in ((), (n,)):
         raise InputError(f"{name} has shape {array.shape}; a number or ({n},) is needed")
@@ -205,8 +198,8 @@ def _per_state(value: Any, name: str, n: int) -> Floats:
     return np.broadcast_to(array, (n,))
 
 
-def _moves(first: Any, second: Any, names: tuple[str, str]) -> tuple[Any, Any]:
-    """Both matrices, dense or both sparse, square and of equal size."""
+def _moves(first: Any, second: Any, names: tuple[str, str], discrete: bool) -> tuple[Any, Any]:
+    """Both matrices, dense or both sparse, checked."""
     given = (first, second)
     if any(hasattr(matrix, "tocsr") for matrix in given):
         from mdpcloud.model.matrices import as_matrix
@@ -221,7 +214,18 @@ def _moves(first: Any, second: Any, names: tuple[str, str]) -> tuple[Any, Any]:
                 f"{name} has shape {matrix.shape}; {names[0]} and {names[1]} must be square, of "
                 "equal size and not empty"
             )
+        check_moves(matrix, name, discrete)
     return found[0], found[1]
+
+
+def check_moves(matrix: Any, name: str, discrete: bool) -> None:
+    """Refuse a square matrix that is not stochastic, or no generator in continuous time."""
+    _check_entries(matrix, name, diagonal=discrete)
+    if discrete:
+        _check_sums(matrix, name, 1.0, np.ones(matrix.shape[0]))
+    else:
+        scale = np.maximum(np.abs(matrix.diagonal()), np.finfo(np.float64).tiny)
+        _check_sums(matrix, name, 0.0, scale)
 
 
 def _check_entries(matrix: Any, name: str, diagonal: bool) -> None:

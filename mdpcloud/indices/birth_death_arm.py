@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm, Label, _costs, _per_state, rate_arm
+from mdpcloud.indices.arm import Arm, Label, named_costs, per_state, rate_arm
 from mdpcloud.model.matrices import Floats
 from mdpcloud.queues.border import checked_count
 
@@ -135,7 +135,7 @@ def birth_death_arm(
     states = np.arange(_size(given, room))
     births = _rates("births", births0, births1, states, end=-1)
     deaths = _rates("deaths", deaths0, deaths1, states, end=0)
-    costs = _costs(*(_on_states(value, states) for value in priced))
+    costs = named_costs(*(_on_states(value, states) for value in priced))
     work = tuple((f"work{a}", _on_states(value, states)) for a, value in enumerate((work0, work1)))
     build = None
     if unbounded and not any(map(_is_array, given)):
@@ -183,7 +183,7 @@ def _on_states(value: Any, states: NDArray[np.int64]) -> Any:
 
 
 def _stacked(pair: tuple[tuple[str, Any], ...], states: NDArray[np.int64]) -> Floats:
-    return np.stack([_per_state(value, name, states.size) for name, value in pair])
+    return np.stack([per_state(value, name, states.size) for name, value in pair])
 
 
 def _rates(name: str, first: Any, second: Any, states: NDArray[np.int64], end: int) -> Floats:

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mdpcloud.errors import InputError, SolveError
-from mdpcloud.indices.arm import _check_entries, _check_sums, _per_state
+from mdpcloud.indices.arm import check_moves, per_state
 from mdpcloud.indices.result import ArmIndex, Verdict
 from mdpcloud.model.matrices import Floats, as_floats, as_matrix
 
@@ -126,9 +126,7 @@ def _checked(matrix: Any, name: str, discrete: bool) -> Any:
     checked: Any = as_matrix(matrix, name) if hasattr(matrix, "tocsr") else as_floats(matrix, name)
     if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.shape[0] == 0:
         raise InputError(f"{name} has shape {checked.shape}; it must be square and not empty")
-    _check_entries(checked, name, diagonal=discrete)
-    scale = np.ones(checked.shape[0]) if discrete else np.abs(checked.diagonal())
-    _check_sums(checked, name, float(discrete), np.maximum(scale, np.finfo(float).tiny))
+    check_moves(checked, name, discrete)
     return checked
 
 
@@ -150,7 +148,7 @@ def _index(moves: Any, earned: tuple[str, Any, float], discrete: bool, criterion
         )
     alpha = criterion.rate_for(discrete)
     name, values, sign = earned
-    rewards = sign * _per_state(values, name, moves.shape[0])
+    rewards = sign * per_state(values, name, moves.shape[0])
     least = float(rewards.min())
     with np.errstate(over="ignore", invalid="ignore"):
         found = eliminate(moves, rewards - least, alpha)
