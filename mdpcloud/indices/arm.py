@@ -189,6 +189,7 @@ def named_costs(costs0: Any, costs1: Any, rewards0: Any, rewards1: Any) -> tuple
 
 
 def per_state(value: Any, name: str, n: int) -> Floats:
+    """A number, (n,) numbers or None (0) as (n,) finite numbers."""
     array = as_floats(0.0 if value is None else value, name)
     if array.shape not in ((), (n,)):
         raise InputError(f"{name} has shape {array.shape}; a number or ({n},) is needed")
