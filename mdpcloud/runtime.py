@@ -215,9 +215,19 @@ def _mistakes_between(document: Any) -> list[str]:
             mistakes.append(
                 f"policies.{name} must be {n} indices, one per node, not {len(columns)}"
             )
-        for k, column in enumerate(columns):
-            if column["beyond"] == "last" and not column["index"]:
-                mistakes.append(f"policies.{name}[{k}].index must have an entry that goes on")
+        for k, (column, node) in enumerate(zip(columns, document["nodes"])):  # noqa: B905
+            place = f"policies.{name}[{k}].index"
+            mistakes += _mistakes_of(column, node["charge"], document["ties"]["margin"], place)
+    return mistakes
+
+
+def _mistakes_of(column: Any, charge: Any, margin: Any, place: str) -> list[str]:
+    """What is wrong with the index of one node."""
+    charge, margin, mistakes = float(charge), float(margin), []
+    if column["beyond"] == "last" and not column["index"]:
+        mistakes.append(f"{place} must have an entry that goes on")
+    if not all(math.isfinite(float(index) + charge + margin) for index in column["index"]):
+        mistakes.append(f"{place} must be finite with charge and margin added")
     return mistakes
 
 
@@ -324,5 +334,5 @@ def _main(arguments: Sequence[str]) -> str:
 if __name__ == "__main__":
     try:
         print(_main(sys.argv[1:]))
-    except TableError as error:
+    except ValueError as error:  # TableError, or a number of too many digits
         sys.exit(f"error: {error}")

@@ -232,6 +232,9 @@ def test_the_runtime_takes_what_the_library_takes(text: str) -> None:
     assert library_takes == runtime_takes
 
 
+DEAR = {"policies": {"mine": [{"index": [1.7e308], "beyond": "last"}] * 2}}
+
+
 @pytest.mark.parametrize(
     ("fields", "taken"),
     [
@@ -252,6 +255,10 @@ def test_the_runtime_takes_what_the_library_takes(text: str) -> None:
         ({"ties": {"rule": "first", "order": [0, 1], "margin": -0.0}}, True),
         ({"policies": {"mine": [{"index": [], "beyond": "last"}] * 2}}, False),
         ({"policies": {"mine": [{"index": [], "beyond": "refuse"}]}}, False),
+        (DEAR, True),
+        ({"nodes": [{"name": n, "servers": 1, "charge": 1.7e308} for n in "ab"], **DEAR}, False),
+        ({"nodes": [{"name": n, "servers": 1, "charge": -1.7e308} for n in "ab"], **DEAR}, True),
+        ({"ties": {"rule": "first", "order": [0, 1], "margin": 1.7e308}, **DEAR}, False),
     ],
 )
 def test_library_and_runtime_agree_on_odd_files(fields: dict[str, Any], taken: bool) -> None:
@@ -337,6 +344,7 @@ def test_the_runtime_imports_the_standard_library_only() -> None:
         (["policy_improvement", "3"], 1, "", "error: a state must be a sequence of 2"),
         (["policy_improvement", "-1", "0"], 1, "", "error: jobs at 'node 0' must be a whole"),
         (["mine", "3", "0"], 1, "", "error: policy 'mine' is unknown"),
+        (["policy_improvement", "1" * 5000, "0"], 1, "", "error: Exceeds the limit"),
         ([], 1, "", "error: usage: python runtime.py TABLE POLICY"),
     ],
 )

@@ -27,13 +27,15 @@ local function check_number(value, least, message, ...)
   check(type(value) == "number" and value >= least and math.abs(value) < INFINITE, message, ...)
 end
 
-local function check_index(one, policy, k)
+local function check_index(one, policy, k, charge, margin)
   local place = string.format("policies.%s, node %d", policy, k - 1)
   check(type(one) == "table" and type(one.index) == "table", "%s: index is missing", place)
   check(one.beyond == "refuse" or one.beyond == "last", "%s: beyond must be refuse or last", place)
   check_number(one.states, one.beyond == "last" and 1 or 0, "%s: states is missing", place)
   for i = 1, one.states do
-    check_number(one.index[i], -INFINITE, "%s: no finite index of state %d", place, i - 1)
+    local index = one.index[i]
+    check_number(index, -INFINITE, "%s: no finite index of state %d", place, i - 1)
+    check_number(index + charge + margin, -INFINITE, "%s: no finite price of state %d", place, i - 1)
   end
   check(#one.index == one.states, "%s: %d indices of %d states", place, #one.index, one.states)
 end
@@ -69,7 +71,7 @@ local function check_table(t)
     check(#indices == #t.nodes, "policies.%s has %d indices for %d nodes",
       policy, #indices, #t.nodes)
     for k, one in ipairs(indices) do
-      check_index(one, policy, k)
+      check_index(one, policy, k, t.nodes[k].charge, t.ties.margin)
     end
   end
 end

@@ -195,6 +195,10 @@ class IndexTable:
                 yield f"policies: the name of a policy must not be empty, but is {name!r}"
             if not all(isinstance(one, NodeIndex) for one in indices) or len(indices) != n:
                 yield f"policies.{name} must be {n} indices, one per node, not {indices!r}"
+                continue
+            for k, (one, node) in enumerate(zip(indices, self.nodes, strict=True)):
+                if not all(isfinite(x + node.charge + self.ties.margin) for x in one.index):
+                    yield f"policies.{name}[{k}].index must be finite with charge and margin added"
 
     @staticmethod
     def from_json(text: str) -> IndexTable:
@@ -248,6 +252,8 @@ def _in_words(error: Mapping[str, Any]) -> str:
     """One of pydantic's errors with its place, such as ``nodes[1].servers``."""
     steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"]]
     place, kind = "".join(steps).removeprefix("."), error["type"]
+    if kind == "json_invalid":
+        return str(error["msg"])
     if kind == "missing":
         return f"{place} is missing"
     if kind == "unexpected_keyword_argument":

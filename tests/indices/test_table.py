@@ -98,6 +98,13 @@ def test_every_mistake_is_named_with_its_place() -> None:
             {"policies": {"mine": [{"index": [], "beyond": "last"}] * 2}},
             "policies.mine[0]: index must have an entry where beyond is 'last'; policies.mine[1]",
         ),
+        (
+            {
+                "policies": {"mine": [{"index": [-1.7e308, 1.7e308], "beyond": "last"}] * 2},
+                "ties": {"rule": "first", "order": [1, 0], "margin": 1e307},
+            },
+            "policies.mine[1].index must be finite with charge and margin added",
+        ),
         ({"policies": {"": RECORD["policies"]["restless_bandit"]}}, "must not be empty"),
     ],
 )
@@ -110,6 +117,10 @@ def test_what_is_wrong_between_the_fields_is_named(fields: dict[str, Any], messa
     [
         ("", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
+        (
+            json.dumps({**RECORD, "name": "\ud800"}),
+            "index table: Invalid JSON: unexpected end of hex",
+        ),
         ("[]", "must be a JSON object, not list"),
         (json.dumps(RECORD)[:-1] + ', "version": 1}', "the key 'version' is given twice"),
     ],

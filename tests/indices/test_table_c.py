@@ -46,15 +46,15 @@ def system(outside_cost: float) -> CloudRouting:
 
 
 def odd() -> IndexTable:
-    """Names that are no identifiers and hold comments, prices that overflow, many ties."""
+    """Names that are no identifiers and hold comments, prices that nearly overflow, many ties."""
     policies = {
         name: [
-            {"index": [0.0, 0.0, -1e-300, 1.7e308], "beyond": "last"},
+            {"index": [0.0, 0.0, -9e306, 1.7e308], "beyond": "last"},
             {"index": [0.0, 2e-17, 0.1], "beyond": "refuse"},
         ]
         for name in ("nodes", "a b", "A-b", "int", "ünï", "*/ int x; /*")
     }
-    nodes = [{"name": "*/", "servers": 2, "charge": 1.7e308}, RECORD["nodes"][0]]
+    nodes = [{"name": "*/", "servers": 2, "charge": -1.7e308}, RECORD["nodes"][0]]
     ties = {"rule": "last", "order": [1, 0], "margin": 1e-17}
     changes = {"name": "a */ b /* c ??/\n\\", "nodes": nodes, "ties": ties, "policies": policies}
     return IndexTable.from_json(json.dumps({**RECORD, **changes}))

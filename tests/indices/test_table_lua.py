@@ -134,6 +134,7 @@ BROKEN = {
         "policy_improvement, node 0: no finite index of state 2",
     ),
     "number": ("0.0, 0.1, 0.2", "0.0, 0/0, 0.2", "node 0: no finite index of state 1"),
+    "price": ("0.0, 0.1, 0.2", "0.0, 1.7e308, 0.2", "node 0: no finite price of state 1"),
     "surplus": ("0.0, 0.1, 0.2", "0.0, 0.1, 0.2, 0.3", "node 0: 4 indices of 3 states"),
     "order": ("order = { 1, 0 }", "order = { 1, 1 }", "each of 0 ... 1 once"),
     "short order": ("order = { 1, 0 }", "order = { 1 }", "ties.order has 1 nodes; there are 2"),
@@ -147,7 +148,8 @@ BROKEN = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_table_is_refused_and_the_place_is_named(tmp_path: Path, what: str) -> None:
     before, after, message = BROKEN[what]
-    text = to_lua(changed())
+    nodes = [{**RECORD["nodes"][0], "charge": 1e307}, RECORD["nodes"][1]]
+    text = to_lua(changed(nodes=nodes))
     assert before in text
     (tmp_path / "table.lua").write_text(text.replace(before, after, 1), encoding="utf-8")
     assert message in lua(tmp_path, 'dofile("table.lua")')
