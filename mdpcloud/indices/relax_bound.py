@@ -78,7 +78,7 @@ def _mean_below(law: Floats, lower: Floats) -> float:
 
 
 def _values(arm: Arm, active: NDArray[np.bool_], costs: Floats, alpha: float) -> Floats:
-    """Values of a policy; 0 in state 0 for average cost."""
+    """Values h of a policy, 0 in state 0 (discounted: but for a constant)."""
     matrix = equations(arm, active, alpha)
     solve: Any
     if isinstance(matrix, np.ndarray):
@@ -94,8 +94,7 @@ def _values(arm: Arm, active: NDArray[np.bool_], costs: Floats, alpha: float) ->
         solve = splu(matrix).solve
     values = solve(costs)
     values = values + solve(costs - matrix @ values)
-    if alpha == 0.0:
-        values[0] = 0.0
+    values[0] = 0.0
     return np.asarray(values)
 
 
