@@ -87,8 +87,9 @@ def index_table_of(
     n = max((len(indices) for indices in policies.values()), default=0)
     if n == 0:
         raise InputError("policies must have at least one policy with at least one node")
-    names = names or [f"node {k}" for k in range(n)]
-    servers, charges = servers or [1] * n, charges or [0.0] * n
+    names = [f"node {k}" for k in range(n)] if names is None else names
+    servers = [1] * n if servers is None else servers
+    charges = [0.0] * n if charges is None else charges
     if ties in ("fastest", "slowest") and service_rates is None:
         raise InputError(f"ties is {ties!r}, which needs service_rates, one per node")
     columns = {"names": names, "servers": servers, "charges": charges}
@@ -96,7 +97,10 @@ def index_table_of(
     if service_rates is not None:
         columns["service_rates"] = service_rates
     _check_lengths(columns, n)
-    order = tie_order(ties, service_rates or [1.0] * n)
+    rates = [1.0] * n if service_rates is None else service_rates
+    order = tie_order(
+        ties, [checked_number(f"service_rates[{k}]", rate) for k, rate in enumerate(rates)]
+    )
     return IndexTable(
         format=FORMAT,
         version=VERSION,

@@ -82,13 +82,25 @@ def test_a_table_ends_at_the_first_state_that_is_too_dear(
     assert (node.index, node.beyond) == (taken, beyond)
 
 
+def test_arrays_serve_as_lists_do() -> None:
+    policies = {"mine": np.array([[0.0, 0.2], [0.3, 0.9]])}
+    columns = {"charges": [0.1, 0.0], "servers": [2, 1], "service_rates": [1.0, 3.0]}
+    arrays = {name: np.array(column) for name, column in columns.items()}
+    given = index_table_of(policies, 0.5, ties="fastest", **arrays)  # type: ignore[arg-type]
+    lists = {"mine": policies["mine"].tolist()}
+    assert given == index_table_of(lists, 0.5, ties="fastest", **columns)  # type: ignore[arg-type]
+    assert given.ties.order == (1, 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"charges": [0.0]}, "charges has 1 entries for 2 nodes; one each is needed"),
+        ({"names": []}, "names has 0 entries for 2 nodes; one each is needed"),
         ({"servers": [1, 0]}, "servers must be an integer >= 1, not 0"),
         ({"names": ["a", "a"]}, "nodes[1].name is 'a', as nodes[0] has it"),
         ({"ties": "fastest"}, "ties is 'fastest', which needs service_rates, one per node"),
+        ({"service_rates": [1.0, NAN]}, "service_rates[1] must be a finite number > 0"),
         ({"ties": "lst"}, "ties is 'lst'; it must be one of first, last, fastest, slowest"),
         ({"policies": {}}, "policies must have at least one policy with at least one node"),
         ({"policies": {"mine": [[0.1, NAN], [0.1]]}}, "policies['mine'][0] must be finite up to"),
