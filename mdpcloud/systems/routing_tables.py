@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mdpcloud import indices as theory
+from mdpcloud.errors import InputError
 from mdpcloud.indices.bounds import accepts, upper_bound
 from mdpcloud.indices.table_building import refused
 from mdpcloud.model.matrices import Floats
@@ -69,6 +70,18 @@ class NodePolicy:
         return self.node.room is None and bool(accepts(most, self.outside_cost, self.charge))
 
     def table(self, states: int | None = None) -> Floats:
-        """The index up to the first state that refuses, which has inf; as `taken` otherwise."""
+        """The index up to the first state that refuses, which has inf; as `taken` otherwise.
+
+        Raises
+        ------
+        InputError
+            If the number of states is not given, and a state beyond those looked at may refuse.
+        """
         first, index = self.taken(states)
+        if first is None and states is None and not self._is_endless:
+            raise InputError(
+                f"{self.node} takes jobs in each of its first {FARTHEST} states, and may refuse "
+                "them later; give the number of states (--states) after which its last entry goes "
+                "on"
+            )
         return index if first is None else np.append(index, np.inf)
