@@ -63,7 +63,7 @@ def server_names(nodes: Sequence[TableNode]) -> list[str]:
     """
     found: list[str] = []
     for k, node in enumerate(nodes):
-        name = NOT_IN_NAMES.sub("", node.name) or f"node{k}"
+        name = NOT_IN_NAMES.sub("", node.name).lstrip("-") or f"node{k}"  # -i is an option
         if name == OUTSIDE or name in found:
             taken = OUTSIDE if name == OUTSIDE else f"nodes[{found.index(name)}]"
             raise InputError(

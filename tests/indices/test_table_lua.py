@@ -173,11 +173,8 @@ def test_servers_are_called_as_nodes_as_far_as_haproxy_allows() -> None:
     def node(name: str) -> TableNode:
         return TableNode(name, servers=1, charge=0.0)
 
-    assert server_names([node("node 0"), node("Zürich/1"), node("??")]) == [
-        "node0",
-        "Zrich1",
-        "node2",
-    ]
+    names = ["node 0", "Zürich/1", "??", "-i", "a-b"]
+    assert server_names(list(map(node, names))) == ["node0", "Zrich1", "node2", "i", "a-b"]
     with pytest.raises(
         InputError, match=r"nodes\[1\].name 'a b' gives the server name 'ab', as does"
     ):
