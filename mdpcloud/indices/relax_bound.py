@@ -26,11 +26,15 @@ from mdpcloud.engine.rows import RowsProblem
 from mdpcloud.indices.arm import Arm
 from mdpcloud.indices.single_arm import equations
 from mdpcloud.model.matrices import Floats, as_matrix, interleaved
+from mdpcloud.solve.limits import Goal, Monitor
+from mdpcloud.solve.policy_iteration import PolicyIteration
 from mdpcloud.solve.reward import value_bounds
 
 __all__ = ["floor_of", "least_cost"]
 
 UNIT = 2.0**-53
+WIDE = 1e-11  # width of the right-hand sides, over the costs, from which values are improved
+TOLERANCE = 1e-11
 
 
 def least_cost(
@@ -54,14 +58,42 @@ def least_cost(
     """
     alpha = criterion.rate_for(arm.discrete)
     costs = arm.costs + price * arm.work
+    problem = _problem(arm, costs)
     h = _values(arm, active, np.where(active, costs[1], costs[0]), alpha)
-    low, high = _problem(arm, costs).certify(h, discount=alpha)
     paid = float((np.abs(arm.costs) + abs(price) * np.abs(arm.work)).max())
+    found, width = _below(problem, h, paid, criterion, start)
+    if width > WIDE * paid:
+        better, _ = _below(problem, _improved(problem, h, alpha), paid, criterion, start)
+        found = max(found, better)
+    return found
+
+
+def _below(
+    problem: RowsProblem,
+    h: Floats,
+    paid: float,
+    criterion: AverageCost | Discounted,
+    start: Floats | None,
+) -> tuple[float, float]:
+    """The bound that values h give, and how far their right-hand sides differ.
+
+    `paid` is the largest cost and payment of a state together.
+    """
+    alpha = criterion.rate_for(problem.discrete)
+    low, high = problem.certify(h, discount=alpha)
+    width = high - low
     low -= 4.0 * UNIT * (paid + abs(low))  # the roundings of costs, and of this line
     if start is None:
-        return low
+        return low, width
     lower, _ = value_bounds(h, low, high, criterion, alpha)
-    return _mean_below(start, lower)
+    return _mean_below(start, lower), width
+
+
+def _improved(problem: RowsProblem, h: Floats, alpha: float) -> Floats:
+    """Values by policy iteration, which also finds its way where rates are many decades apart."""
+    goal = Goal(TOLERANCE, problem.cost_scale, alpha)
+    outcome = PolicyIteration().run(problem, goal, Monitor(), problem.pack(h))
+    return problem.unpack(outcome.h)
 
 
 def floor_of(number: Fraction) -> float:
