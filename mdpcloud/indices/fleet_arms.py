@@ -10,6 +10,7 @@ import numpy as np
 from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
 from mdpcloud.indices.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.model_arm import checked_arm
 from mdpcloud.model.matrices import Floats, as_floats
 
 __all__ = ["check_budget", "counted_arms", "start_laws"]
@@ -55,21 +56,8 @@ def _entry(entry: Any, k: int, known: dict[int, Arm]) -> tuple[Arm, int]:
 
 
 def _as_arm(one: Any, k: int) -> Arm:
-    from mdpcloud.model.model import Model
-    from mdpcloud.model.tabular import TabularModel
-
-    if isinstance(one, Arm):
-        return one
-    if isinstance(one, Model | TabularModel):
-        from mdpcloud.indices.model_arm import model_arm
-
-        return model_arm(one)
-    if isinstance(one, BirthDeathArm):
-        return one.general()
-    raise InputError(
-        f"arm {k} is {one!r}; it must be an arm (mdpcloud.indices.arm, rate_arm, ...) or a model "
-        "with one decision between two actions"
-    )
+    found = checked_arm(one, f"arm {k}")
+    return found.general() if isinstance(found, BirthDeathArm) else found
 
 
 def check_budget(budget: Any) -> float:

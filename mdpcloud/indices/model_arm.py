@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
+from mdpcloud.indices.birth_death_arm import BirthDeathArm
 from mdpcloud.model.matrices import Floats
 from mdpcloud.model.model import Model
 from mdpcloud.model.tabular import TabularModel
 from mdpcloud.plugins import did_you_mean
 
-__all__ = ["model_arm"]
+__all__ = ["checked_arm", "model_arm"]
 
 DENSE = 0.25  # share of entries from which matrices of a model are kept dense
 LARGEST_DENSE = 8000  # states
@@ -78,6 +79,24 @@ def model_arm(
     found = _arm_of(model(int(room)), active, work0, work1)
     larger = partial(model_arm, model, active=active, room=2 * int(room), work0=work0, work1=work1)
     return dataclasses.replace(found, enlarged=larger)
+
+
+def checked_arm(arm: Any, name: str = "arm") -> Arm | BirthDeathArm:
+    """An arm, or the arm of a model whose second action is active.
+
+    Raises
+    ------
+    InputError
+        If it is neither; the message begins with the name.
+    """
+    if isinstance(arm, Arm | BirthDeathArm):
+        return arm
+    if isinstance(arm, Model | TabularModel):
+        return model_arm(arm)
+    raise InputError(
+        f"{name} is {arm!r}; it must be an arm (mdpcloud.indices.arm, rate_arm, birth_death_arm, "
+        "model_arm), or a model with one decision between two actions"
+    )
 
 
 def _arm_of(model: Any, active: str | int, work0: Any, work1: Any) -> Arm:

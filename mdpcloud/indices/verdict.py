@@ -123,8 +123,9 @@ def _doubtful(arm: Arm, found: ArmIndex) -> int | None:
     largest = np.max(np.abs(found.values), where=finite, initial=0.0)
     effort = float(np.max(np.abs(arm.work[1] - arm.work[0])))
     earned = float(np.max(np.abs(arm.costs))) / effort if effort > 0.0 else 0.0
-    hopeless = finite & ~(found.error <= LARGEST_ERROR * max(float(largest), earned))
-    return int(np.argmax(hopeless)) if hopeless.any() else None
+    scale = max(float(largest), earned)
+    hopeless = finite & ~(found.error <= LARGEST_ERROR * scale)
+    return int(np.argmax(hopeless)) if scale > 0.0 and hopeless.any() else None
 
 
 # --- witnesses ------------------------------------------------------------------------------------

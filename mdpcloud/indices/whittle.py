@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
 from mdpcloud.indices.birth_death_arm import BirthDeathArm
-from mdpcloud.indices.model_arm import model_arm
+from mdpcloud.indices.model_arm import checked_arm
 from mdpcloud.indices.result import ArmIndex, IndexWarning, Verdict
-from mdpcloud.model.model import Model
-from mdpcloud.model.tabular import TabularModel
 
 __all__ = ["whittle"]
 
@@ -74,26 +72,15 @@ def whittle(arm: Any, criterion: Any = None, *, progress: Progress | None = None
     >>> found = mc.indices.whittle(arm, mc.Discounted(factor=0.9))
     >>> found.verdict
     <Verdict.INDEXABLE: 'indexable'>
-    >>> found.index
-    array([1., 3.])
+    >>> found.index.round(6)
+    array([1.566929, 3.      ])
     """
-    found = _checked_arm(arm)
+    found = checked_arm(arm)
     alpha = _discount_rate(criterion, found.discrete)
     result = _verdict(found, alpha, progress)
     if found.enlarged is None or result.values is None:
         return result
     return _compared(found, result, alpha, progress)
-
-
-def _checked_arm(arm: Any) -> Arm | BirthDeathArm:
-    if isinstance(arm, Arm | BirthDeathArm):
-        return arm
-    if isinstance(arm, Model | TabularModel):
-        return model_arm(arm)
-    raise InputError(
-        f"{arm!r} is no arm; build one with mdpcloud.indices.arm, rate_arm, birth_death_arm or "
-        "model_arm, or give a model with one decision between two actions"
-    )
 
 
 def _discount_rate(criterion: Any, discrete: bool) -> float:
