@@ -8,15 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.path_equations import equations_of
+from mdpcloud.indices.path_equations import Bools, equations_of
 from mdpcloud.indices.path_start import MultichainPolicy, first_policy
 from mdpcloud.indices.path_walk import Walk
 from mdpcloud.indices.result import PricePath
+from mdpcloud.model.matrices import Floats
 
 __all__ = ["MultichainPolicy", "price_path"]
 
 Progress = Callable[[int, int], object]
+
+SURE = 1e-10  # error of a price relative to prices and costs
 
 
 def price_path(
@@ -59,4 +65,53 @@ def price_path(
     while walk.step():
         if progress is not None:
             progress(min(len(walk.prices), expected), expected)
-    return walk.result()
+    return _path(walk)
+
+
+def _path(walk: Walk) -> PricePath:
+    """The path that was walked."""
+    prices, errors = np.array(walk.prices), np.array(walk.errors)
+    states = walk.equations.free[np.array(walk.places, np.intp)]
+    costs, work = np.abs(walk.equations.arm.costs).max(), np.abs(walk.equations.arm.work).max()
+    sure = errors * work <= SURE * (np.abs(prices) * work + costs)
+    kept = _apart(states, prices, np.where(sure, errors, 0.0))
+    marginal = np.array(walk.marginal).reshape(-1, 2)[kept]
+    totals = np.array(walk.totals)[np.append(kept, prices.size)]
+    return PricePath(
+        prices=prices[kept],
+        states=states[kept],
+        active=_actions(walk.first, states[kept]),
+        first=walk.first,
+        costs=totals[:, 0],
+        work=totals[:, 1],
+        marginal_cost=marginal[:, 0],
+        marginal_work=marginal[:, 1],
+        errors=errors[kept],
+        complete=walk.complete,
+    )
+
+
+def _apart(states: NDArray[np.intp], prices: Floats, errors: Floats) -> NDArray[np.intp]:
+    """Changes without those that are taken back at the same price, up to errors.
+
+    Where several states change at one price, one of them may do so on the way, and back. Errors
+    are those of prices known so well that a real change back would hardly be hidden by them.
+    """
+    last: dict[int, list[int]] = {}
+    kept = np.ones(states.size, np.bool_)
+    for k, state in enumerate(states.tolist()):
+        own = last.setdefault(state, [])
+        if own and prices[k] - prices[own[-1]] <= errors[k] + errors[own[-1]]:
+            kept[[k, own.pop()]] = False
+        else:
+            own.append(k)
+    return np.flatnonzero(kept)
+
+
+def _actions(first: Bools, states: NDArray[np.intp]) -> Bools:
+    """Whether each change makes its state active."""
+    now, active = first.copy(), np.zeros(states.size, np.bool_)
+    for k, state in enumerate(states.tolist()):
+        now[state] ^= True
+        active[k] = now[state]
+    return active

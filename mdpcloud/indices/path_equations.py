@@ -28,8 +28,6 @@ __all__ = ["Basis", "Bools", "Equations", "Singular", "equations_of"]
 
 Bools = NDArray[np.bool_]
 
-SMALLEST = float(np.finfo(np.float64).tiny)
-
 
 class Singular(Exception):
     """The matrix of a policy has no factors."""
@@ -137,7 +135,7 @@ class Equations:
     def typical(self) -> Floats:
         """Values (2,) that the largest cost and work could make in one mean stay."""
         largest = np.maximum(np.abs(self.right[0]), np.abs(self.right[1])).max(axis=0)
-        found: Floats = np.maximum(largest, SMALLEST) / (self.norms.max() + self.alpha + self.gain)
+        found: Floats = largest / (self.norms.max() + self.alpha + self.gain)
         return found
 
     def _parts(self, x: Floats) -> tuple[Floats, Floats]:

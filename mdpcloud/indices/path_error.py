@@ -97,7 +97,9 @@ def _step(
 
 def _distance(one: Floats, other: Floats, scale: Floats) -> float:
     """Largest relative difference in any free state."""
-    return float(np.max((np.abs(one - other) / scale)[:-1], initial=0.0))
+    apart = np.abs(one - other)
+    np.divide(apart, scale, out=apart, where=scale > 0.0)
+    return float(np.max(apart[:-1], initial=0.0))
 
 
 def _noise(basis: Basis, scale: Floats, terms: Floats) -> Floats:
@@ -123,11 +125,10 @@ def price_errors(
     marginal : (k, 2) array
         Their marginal cost and work.
     growth : (k,) array
-        By how much differences may have grown since the refinement before, at policies between
-        that are worse conditioned than those at the ends.
+        By how much rounding may weigh more than at the refinement before, at policies between.
     """
     size = np.abs(marginal)
-    noise = np.maximum(fresh.noise, before.noise)[places] * growth[:, None]
+    noise = np.maximum(fresh.noise[places], before.noise[places] * growth[:, None])
     scale = np.maximum(np.maximum(fresh.scale, before.scale)[places], size)
     drift = max(fresh.moved, before.shaken) * scale
     cost, work = SAFETY * (noise + drift + EPSILON * size).T

@@ -116,10 +116,8 @@ def factored(equations: Equations, policy: Bools) -> Basis:
 def _improved(equations: Equations, basis: Basis) -> Bools:
     """The better action in every state, where work counts first and cost second."""
     x = basis.solve(equations.chosen(basis.policy))
-    images = equations.images(x)
-    change = equations.differences(images, x)[:-1]
-    sizes = np.abs(images[0]) + np.abs(images[1]) + np.abs(equations.right[0] - equations.right[1])
-    slack = ROUNDING * sizes[equations.free]
+    change = equations.differences(equations.images(x), x)[:-1]
+    slack = ROUNDING * equations.sizes(x)[equations.free]
     cost, work = change[:, 0], -change[:, 1]
     sign = np.where(np.abs(work) > slack[:, 1], work, np.where(np.abs(cost) > slack[:, 0], cost, 0))
     policy = basis.policy.copy()

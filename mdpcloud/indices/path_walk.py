@@ -39,7 +39,6 @@ from mdpcloud.indices.path_changes import Changes
 from mdpcloud.indices.path_equations import Basis, Bools, Equations
 from mdpcloud.indices.path_error import Fresh, price_errors, refreshed
 from mdpcloud.indices.path_start import TOO_ILL, check_chain, factored
-from mdpcloud.indices.result import PricePath
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Walk"]
@@ -52,7 +51,7 @@ TIED = 1e-13  # relative difference of equal prices
 BLIND = 1e-11  # error of a marginal work of 0, relative to the work, that hides no price
 LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
 GROWN = 30.0  # growth of errors after which the differences are refined
-REFINED = 64  # refinements for growth in as many changes as there are states
+REFINED = 128  # refinements for growth in as many changes as there are states
 WORN = 1e-11  # relative move of the last step of refinement after which a policy is factored afresh
 
 
@@ -119,7 +118,12 @@ class Walk:
         self.ahead.fill(np.inf)
         np.divide(self.cost[:-1], self.work[:-1], out=self.ahead, where=leaving)
         place = int(np.argmin(self.ahead))
-        return place if leaving[place] else None
+        if not leaving[place]:
+            return None
+        if self.sign[place] < 0.0:  # may not become active, once others at this price are passive
+            tied = self._tied(place)
+            place = int(tied[np.argmax(self.sign[tied])])
+        return place
 
     def _is_sure(self) -> bool:
         """Whether all prices have errors, and no state seems to stay for rounding errors alone."""
@@ -198,10 +202,15 @@ class Walk:
         self.sign[place] = -sign
         self.policy[self.equations.free[place]] ^= True
         self.changes.add(place, column, sign * pivot)
-        if relative < LOSSY or (self.grown > GROWN and self._since() * REFINED >= self.sign.size):
+        if relative < LOSSY or self._has_grown():
             self._refresh()
         elif self.changes.count == self.changes.block:
             self._rebase()
+
+    def _has_grown(self) -> bool:
+        """Whether errors may have grown by so much that it is worth a refinement."""
+        worth = self._since() * REFINED * self.grown / GROWN
+        return self.grown > GROWN and worth >= self.sign.size
 
     def _since(self) -> int:
         """Changes since the last refinement."""
@@ -247,26 +256,3 @@ class Walk:
         self.changes = Changes(self.basis, self.equations.free.size + 1)
         again = refreshed(self.equations, self.basis, self.policy, fresh.differences)
         return dataclasses.replace(again, moved=max(fresh.moved, again.moved))
-
-    def result(self) -> PricePath:
-        """The path so far."""
-        states = self.equations.free[np.array(self.places, np.intp)]
-        active = np.zeros(states.size, np.bool_)
-        now = self.first.copy()
-        for k, state in enumerate(states):
-            now[state] ^= True
-            active[k] = now[state]
-        marginal = np.array(self.marginal).reshape(-1, 2)
-        totals = np.array(self.totals)
-        return PricePath(
-            np.array(self.prices),
-            states,
-            active,
-            self.first,
-            totals[:, 0],
-            totals[:, 1],
-            marginal[:, 0],
-            marginal[:, 1],
-            np.array(self.errors),
-            self.complete,
-        )

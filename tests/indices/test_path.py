@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from mdpcloud.errors import SolveError
 from mdpcloud.indices.arm import arm
 from mdpcloud.indices.path import MultichainPolicy, price_path
 from mdpcloud.indices.result import PricePath
-from tests.indices.arms import TestArm, arms, make_arm, published
+from tests.indices.arms import TURNING, TestArm, arms, make_arm, published
 from tests.indices.exact_index import bisection_index
 
 WELL_CONDITIONED = ("dense", "peaked", "coarse", "alike", "periodic", "restful", "laborious")
@@ -102,6 +103,27 @@ def test_a_state_of_the_published_arm_becomes_active_again() -> None:
     path = price_path(given_arm.built(), float(given_arm.alpha))
     assert path.states.tolist() == [2, 1, 0, 2, 3, 2]
     assert path.active.tolist() == [False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize("seed", TURNING)
+def test_states_that_turn_back_are_those_of_exact_arithmetic(seed: int) -> None:
+    given_arm = make_arm("peaked", seed, 3)
+    exact, path = given_arm.exact(), price_path(given_arm.built(), 0.0)
+    turning = {i for i in range(3) if exact.turns_back(i)}
+    assert set(path.states[path.active]) == turning != set()
+    ends = [piece.upper for piece in exact.pieces[:-1]]
+    np.testing.assert_allclose(path.prices, np.array(ends, float), rtol=1e-11)
+
+
+@pytest.mark.parametrize(("seed", "n", "alpha"), [(15366298, 3, 1), (3397717, 2, 0)])
+def test_a_state_that_only_touches_indifference_does_not_change(
+    seed: int, n: int, alpha: int
+) -> None:
+    given_arm = make_arm("idle", seed, n, Fraction(alpha))
+    path = price_path(given_arm.built(), float(alpha))
+    assert not path.active.any()
+    assert path.complete
+    assert np.unique(path.states).size == path.states.size
 
 
 def test_an_identity_is_multichain() -> None:
