@@ -38,10 +38,14 @@ class HeldServer:
         self._server.close()
         for held in self._held:
             held.cancel()
-        for writer in list(self._writers):
-            writer.close()
+        self.hang_up()
         await asyncio.wait_for(asyncio.gather(*self._handlers, return_exceptions=True), PATIENCE)
         return self._port
+
+    def hang_up(self) -> None:
+        """End all connections."""
+        for writer in list(self._writers):
+            writer.close()
 
     async def release(self) -> None:
         """Answer the oldest request, once there is one."""
@@ -123,6 +127,9 @@ class Request:
         lines = [f"GET {path} HTTP/1.1", "Host: nodes"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self._writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+
+    def write_body(self, text: str) -> None:
+        self._writer.write(text.encode())
 
     async def answer(self) -> tuple[int, str]:
         """Status and body; the connection stays open."""

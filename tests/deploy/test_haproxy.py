@@ -118,16 +118,16 @@ class Cloud:
             raise AssertionError(f"HAProxy reads {found[0]} where there are {wanted}") from None
         return found[1]
 
-    async def send(self, path: str, node: str | None = None) -> Request:
-        """A job, to a node if one is given."""
-        headers = {} if node is None else {"node": node}
+    async def send(self, path: str, **headers: str) -> Request:
+        """A job, to a node if there is a header ``node``."""
         request = await Request.send(self.balancer.port, path, **headers)
         self._requests.append(request)
         return request
 
-    async def arrive(self, k: int) -> Request:
-        """A job that goes to node k, whatever the rule says."""
-        request = await self.send("/sent", NAMES[k])
+    async def arrive(self, k: int, length: int = 0) -> Request:
+        """A job that goes to node k, whatever the rule says, with a body of some length to come."""
+        headers = {"Content-Length": str(length)} if length else {}
+        request = await self.send("/sent", node=NAMES[k], **headers)
         self.jobs[k] += 1
         return request
 
@@ -246,7 +246,7 @@ def test_jobs_go_where_the_rule_sends_them_on_a_random_walk(policy: str, tmp_pat
 @pytest.mark.parametrize("reuse", ["never", "safe", "always"])
 def test_an_open_connection_without_a_request_is_no_job(reuse: str, tmp_path: Path) -> None:
     def reusing(text: str) -> str:
-        return f"{text}    http-reuse {reuse}\n"
+        return f"{text}    option http-keep-alive\n    http-reuse {reuse}\n"
 
     async def test() -> None:
         async with cloud(tmp_path, reusing) as c:
@@ -264,6 +264,35 @@ def test_an_open_connection_without_a_request_is_no_job(reuse: str, tmp_path: Pa
     run(test())
 
 
+def test_a_request_counts_from_the_end_of_its_headers(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            request = await c.arrive(1, length=4)
+            await c.settled()
+            request.write_body("body")
+            await c.leave(1)
+            assert await request.answer() == (200, "ok\n")
+
+    run(test())
+
+
+def test_a_request_that_is_buffered_counts_from_the_end_of_its_body(tmp_path: Path) -> None:
+    def buffering(text: str) -> str:
+        return text.replace("defaults\n", "defaults\n    option http-buffer-request\n")
+
+    async def test() -> None:
+        async with cloud(tmp_path, buffering) as c:
+            request = await c.arrive(1, length=4)
+            await asyncio.sleep(0.1)
+            assert await c.probe() == ("0,0,0", "node0")
+            request.write_body("body")
+            await c.settled()
+            await c.leave(1)
+            assert await request.answer() == (200, "ok\n")
+
+    run(test())
+
+
 def test_a_job_whose_client_goes_away_leaves_the_queue(tmp_path: Path) -> None:
     async def test() -> None:
         async with cloud(tmp_path) as c:
@@ -273,6 +302,18 @@ def test_a_job_whose_client_goes_away_leaves_the_queue(tmp_path: Path) -> None:
             c.jobs[1] -= 1
             await c.settled()
             await c.empty()
+
+    run(test())
+
+
+def test_a_job_whose_client_goes_away_in_service_is_no_job_any_more(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            request = await c.arrive(1)
+            await c.settled()
+            request.close()
+            c.jobs[1] -= 1
+            await c.settled()
 
     run(test())
 
@@ -360,6 +401,54 @@ def test_a_job_whose_server_refuses_the_connection_goes_outside(tmp_path: Path) 
             assert await request.answer() == (200, "ok\n")
             assert c.servers["outside"].paths == ["/moved"]
             await c.settled()
+
+    run(test())
+
+
+def test_errors_that_are_observed_mark_a_server_down(tmp_path: Path) -> None:
+    def observing(text: str) -> str:
+        seldom = " check inter 1m observe layer4 error-limit 3 on-error mark-down\n"
+        return text.replace(" check\n", seldom)
+
+    async def test() -> None:
+        async with cloud(tmp_path, observing) as c:
+            await c.balancer.command("set server nodes/node0 health up")  # one check is not enough
+            await c.servers["node0"].stop()
+            for _ in range(3):
+                request = await c.send("/moved", node="node0")
+                assert await request.answer() == (200, "ok\n")
+            assert c.servers["outside"].paths == ["/moved"] * 3
+            assert await c.probe() == ("0!,0,0", "node2")
+
+    run(test())
+
+
+def test_a_job_whose_server_breaks_off_is_lost_and_not_repeated(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            request = await c.arrive(1)
+            await c.settled()
+            c.servers["node1"].hang_up()
+            assert (await request.answer())[0] == 502
+            c.jobs[1] -= 1
+            await c.settled()
+            assert [len(server.paths) for server in c.servers.values()] == [0, 0, 1, 0]
+
+    run(test())
+
+
+def test_no_job_is_lost_when_its_server_ends_connections_after_answers(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with cloud(tmp_path) as c:
+            server = c.servers["node1"]
+            for _ in range(20):
+                request = await c.send("/first", node="node1")
+                await server.release()
+                assert await request.answer() == (200, "ok\n")
+                server.hang_up()
+                request.write("/second", node="node1")
+                await server.release()
+                assert await request.answer() == (200, "ok\n")
 
     run(test())
 
