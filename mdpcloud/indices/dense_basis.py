@@ -69,8 +69,8 @@ class DenseBasis:
 
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""
-        product: Floats = self.transposed.T @ right
-        return product
+        found: Floats = BLAS.dgemm(1.0, self.transposed.T, right)
+        return found
 
     def rebase(self, policy: Bools, rows: NDArray[np.intp], K: Floats, L: Floats) -> None:
         """Move M to a policy: M -= K L^-1 M[rows, :]."""

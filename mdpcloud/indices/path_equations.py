@@ -19,14 +19,16 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.arm import Arm
 from mdpcloud.model.matrices import Floats
 
-__all__ = ["Basis", "Bools", "Equations", "Singular", "equations_of"]
+__all__ = ["Basis", "Bools", "Equations", "Singular", "equations_of", "product"]
 
 Bools = NDArray[np.bool_]
+BLAS: Any = blas  # its stubs know no keywords
 
 
 class Singular(Exception):
@@ -96,8 +98,8 @@ class Equations:
     @cached_property
     def sums(self) -> tuple[Floats, Floats]:
         """Row sums (n, 1) of the moves, 1 or 0 up to rounding."""
-        one = np.ones((self.arm.n, 1))
-        return self.arm.moves[0] @ one, self.arm.moves[1] @ one
+        passive, active = (np.asarray(m.sum(axis=1)).reshape(-1, 1) for m in self.arm.moves)
+        return passive, active
 
     @cached_property
     def norms(self) -> Floats:
@@ -118,7 +120,7 @@ class Equations:
         """Products of both matrices A with columns x (n, k)."""
         steady, values = self._parts(x)
         passive, active = (
-            steady + total * values - moves @ values
+            steady + total * values - product(moves, values)
             for moves, total in zip(self.arm.moves, self.sums, strict=True)
         )
         return passive, active
@@ -170,6 +172,22 @@ class Equations:
         from mdpcloud.indices.dense_basis import DenseBasis
 
         return DenseBasis(self, policy)
+
+
+def product(matrix: Any, columns: Floats) -> Floats:
+    """A matrix times columns.
+
+    Dense ones by the library that factors them too: numpy has another one, whose threads would
+    still wait for work on the cores that this one's threads need.
+    """
+    if not isinstance(matrix, np.ndarray):
+        found: Floats = matrix @ columns
+        return found
+    by_columns = matrix.flags.f_contiguous
+    found = BLAS.dgemm(
+        1.0, matrix if by_columns else matrix.T, columns, trans_a=0 if by_columns else 1
+    )
+    return found
 
 
 def equations_of(arm: Arm, alpha: float, start: Any = None) -> Equations:
