@@ -67,6 +67,11 @@ class DenseBasis:
         found: Floats = self.transposed[states].T
         return found
 
+    def entries(self, rows: NDArray[np.intp], states: NDArray[np.intp]) -> Floats:
+        """Some rows of some columns of M at the last rebase."""
+        found: Floats = self.transposed[states[:, None], rows].T
+        return found
+
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""
         found: Floats = BLAS.dgemm(1.0, self.transposed.T, right)
@@ -88,8 +93,7 @@ def _policy_matrix(equations: Equations, policy: Bools) -> Floats:
         np.negative(np.where(policy[rows, None], active[rows], passive[rows]), out=matrix[rows])
     np.fill_diagonal(matrix, 0.0)
     np.fill_diagonal(matrix, equations.alpha - matrix.sum(axis=1))
-    if equations.alpha == 0.0:
-        matrix[:, equations.reference] = equations.gain
+    matrix[:, equations.reference] = equations.gain
     return matrix
 
 
@@ -103,8 +107,7 @@ def _difference_matrix(equations: Equations) -> Floats:
         matrix[rows] = active[free[rows]] - passive[free[rows]]
     matrix[places, free] = 0.0
     matrix[places, free] = -matrix[:-1].sum(axis=1)
-    if equations.alpha == 0.0:
-        matrix[:, equations.reference] = 0.0
+    matrix[:, equations.reference] = 0.0
     matrix[-1] = equations.weights
     return matrix
 

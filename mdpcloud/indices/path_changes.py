@@ -59,6 +59,18 @@ class Changes:
         self.used += 1
         return self._moved(self.columns[:, self.fetched[state]])
 
+    def diagonal(self, states: NDArray[np.intp], places: NDArray[np.intp]) -> Floats:
+        """Entries of M now in the rows and columns of some free states, at these places."""
+        done = slice(0, self.count)
+        rows = np.concatenate([self.rows[done], places])
+        found = self.basis.entries(rows, states)
+        entries = found[self.count :].diagonal()
+        if self.count == 0:
+            return entries
+        part = BLAS.dtrsm(1.0, self.L[done, done], found[done], lower=1)
+        moved: Floats = entries - np.einsum("ik,ki->i", self.K[places, done], part)
+        return moved
+
     def _fetch(self, states: NDArray[np.intp]) -> None:
         """Columns of M of these states, brought to the policy now."""
         columns = self.basis.columns(states)

@@ -5,8 +5,9 @@ A policy that is active in S has values x, affine in the price p, with
     A_S x = c_S + p w_S,        row i of A_S:  alpha e_i - Q_a[i, :],  a the action in i,
 
 where Q is the generator (P - I in discrete time) with the diagonal that makes its rows sum to 0.
-For the average cost (alpha = 0) the value of a reference state is 0; in its place x has the gain,
-divided by a typical rate r, and the column of A is r. Passive minus active value, per unit of time:
+Values are counted from that of a reference state, v = h + (g / alpha) 1: in its place x has g, the
+average cost if alpha = 0, divided by a typical rate r, and the column of A is r. Passive minus
+active value, per unit of time:
 
     delta = (c_0 - c_1) + p (w_0 - w_1) - D x = a - p m,     D = A_passive - A_active.
 """
@@ -54,6 +55,9 @@ class Basis(Protocol):
     def columns(self, states: NDArray[np.intp]) -> Floats:
         """Columns (f+1, k) of M at the last rebase, each of them contiguous."""
 
+    def entries(self, rows: NDArray[np.intp], states: NDArray[np.intp]) -> Floats:
+        """Some rows of some columns of M at the last rebase."""
+
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""
 
@@ -71,9 +75,9 @@ class Equations:
     alpha : float
         Discount rate, 0 for the average cost.
     reference : int
-        State of value 0 if alpha is 0.
+        State of value 0.
     gain : float
-        Entry of the column of the gain, a typical rate; 0 if alpha > 0.
+        Entry of the column of the gain, a typical rate.
     weights : (n,) array
         The average cost, or the discounted one from the start, is weights . x.
     """
@@ -145,12 +149,11 @@ class Equations:
 
         Rows of Q sum to 0: values are counted from their mean, which keeps digits.
         """
-        if self.alpha > 0.0:
-            return self.alpha * x, x - x.mean(axis=0)
         values = x.copy()
         values[self.reference] = 0.0
+        steady: Floats = self.gain * x[self.reference] + self.alpha * values
         values -= values.mean(axis=0)
-        return np.broadcast_to(self.gain * x[self.reference], x.shape), values
+        return steady, values
 
     def differences(self, images: tuple[Floats, Floats], x: Floats) -> Floats:
         """Passive minus active values (f+1, 2) of the free states; last minus the average."""
@@ -204,13 +207,14 @@ def equations_of(arm: Arm, alpha: float, start: Any = None) -> Equations:
     """
     first, second = (_entering(moves) for moves in arm.moves)
     reference = int(np.argmax(np.minimum(first, second)))
-    if alpha > 0.0:
-        weights = _probabilities(start, arm.n) * ((1.0 + alpha) if arm.discrete else 1.0)
-        return Equations(arm, alpha, reference, 0.0, weights)
-    gain = float(max(first.sum(), second.sum()) / arm.n) or 1.0
+    gain = float(max(first.sum(), second.sum()) / arm.n + alpha) or 1.0
     weights = np.zeros(arm.n)
     weights[reference] = gain
-    return Equations(arm, 0.0, reference, gain, weights)
+    if alpha > 0.0:
+        weights = _probabilities(start, arm.n).copy()
+        weights[reference] = gain / alpha
+        weights *= (1.0 + alpha) if arm.discrete else 1.0
+    return Equations(arm, alpha, reference, gain, weights)
 
 
 def _entering(moves: Any) -> Floats:

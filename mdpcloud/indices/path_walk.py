@@ -49,6 +49,7 @@ SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is lo
 HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
 TIED = 1e-13  # relative difference of equal prices
 BLIND = 1e-11  # error of a marginal work of 0, relative to the work, that hides no price
+WEAK = 0.25  # the same below which another state with the same price is looked for
 LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
 GROWN = 30.0  # growth of errors after which the differences are refined
 REFINED = 128  # refinements for growth in as many changes as there are states
@@ -104,6 +105,8 @@ class Walk:
             self.complete = place is None and self._is_sure()
             return False
         column = self._column(place)
+        if self._pivot(place, column) < WEAK:
+            place, column = self._best(place, column)
         if self._pivot(place, column) < SINGULAR:
             self._pass_by(place, column)
         else:
@@ -124,6 +127,19 @@ class Walk:
             tied = self._tied(place)
             place = int(tied[np.argmax(self.sign[tied])])
         return place
+
+    def _best(self, place: int, column: Floats) -> tuple[int, Floats]:
+        """Of the states that change at the same price the one with the largest pivot.
+
+        Pivots are ratios of determinants: a small one all but cuts the chain.
+        """
+        tied = self._tied(place)
+        if tied.size > 1:
+            entries = self.changes.diagonal(self.equations.free[tied], tied)
+            pivots = (1.0 + self.sign[tied] * entries) / (1.0 + np.abs(entries))
+            place = int(tied[np.argmax(pivots)])
+            column = self._column(place, alone=True)
+        return place, column
 
     def _is_sure(self) -> bool:
         """Whether all prices have errors, and no state seems to stay for rounding errors alone."""
@@ -146,7 +162,8 @@ class Walk:
         """States with the least prices, at most so many."""
         waiting = np.flatnonzero(self.ahead < np.inf)
         if count < waiting.size:
-            waiting = waiting[np.argpartition(self.ahead[waiting], count)[:count]]
+            near = waiting[np.argpartition(self.ahead[waiting], count)[:count]]
+            waiting = np.union1d(near, np.argmin(self.ahead))  # of many ties that one counts
         return self.equations.free[waiting]
 
     def _column(self, place: int, alone: bool = False) -> Floats:

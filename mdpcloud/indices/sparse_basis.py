@@ -54,6 +54,11 @@ class SparseBasis:
         units[states, np.arange(states.size)] = 1.0
         return np.asfortranarray(self.product(units))
 
+    def entries(self, rows: NDArray[np.intp], states: NDArray[np.intp]) -> Floats:
+        """Some rows of some columns of M at the last rebase."""
+        found: Floats = self.columns(states)[rows]
+        return found
+
     def product(self, right: Floats) -> Floats:
         """M at the last rebase times (n, k) columns."""
         product: Floats = self.differences @ self.solve(right)
@@ -75,8 +80,6 @@ def _matrix(equations: Equations, moves: Any) -> Any:
     away = sparse.csr_array(moves - sparse.diags_array(moves.diagonal()))
     leaving = away @ np.ones(n)
     matrix = sparse.diags_array(leaving + equations.alpha) - away
-    if equations.alpha > 0.0:
-        return sparse.csr_array(matrix)
     keep = np.ones(n)
     keep[equations.reference] = 0.0
     gain = sparse.coo_array(

@@ -20,8 +20,7 @@ def textbook_matrices(given_arm: TestArm, equations: Equations) -> Any:
     found = []
     for rates in given_arm.rates:
         matrix = float(given_arm.alpha) * np.eye(given_arm.n) - rates
-        if given_arm.alpha == 0:
-            matrix[:, equations.reference] = equations.gain
+        matrix[:, equations.reference] = equations.gain
         found.append(matrix)
     return found
 
