@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from mdpcloud.errors import NoIndexError
-from mdpcloud.indices.arm import Arm, arm, rate_arm
-from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
 from mdpcloud.indices.bounds import (
     TIE_TOLERANCE,
     accepts,
@@ -13,20 +11,22 @@ from mdpcloud.indices.bounds import (
     lower_bound,
     upper_bound,
 )
-from mdpcloud.indices.fleet import Fleet, fleet
-from mdpcloud.indices.gittins import gittins, gittins_rates
-from mdpcloud.indices.model_arm import model_arm
+from mdpcloud.indices.fleets.fleet import Fleet, fleet
+from mdpcloud.indices.fleets.relax import Relaxation, relax
 from mdpcloud.indices.node import Node, condition_note, rho_is_monotone
 from mdpcloud.indices.priority import (
     individually_optimal,
     policy_improvement,
     restless_bandit,
 )
-from mdpcloud.indices.relax import Relaxation, relax
-from mdpcloud.indices.result import ArmIndex, IndexWarning, PricePath, Verdict, Witness
+from mdpcloud.indices.restless.arm import Arm, arm, rate_arm
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm, birth_death_arm
+from mdpcloud.indices.restless.gittins import gittins, gittins_rates
+from mdpcloud.indices.restless.model_arm import model_arm
+from mdpcloud.indices.restless.result import ArmIndex, IndexWarning, PricePath, Verdict, Witness
+from mdpcloud.indices.restless.whittle import whittle
 from mdpcloud.indices.table import IndexTable
 from mdpcloud.indices.table_building import index_table_of
-from mdpcloud.indices.whittle import whittle
 
 __all__ = [
     "TIE_TOLERANCE",

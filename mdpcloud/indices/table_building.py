@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.bounds import TIE_TOLERANCE, accepts
-from mdpcloud.indices.result import ArmIndex
+from mdpcloud.indices.restless.result import ArmIndex
 from mdpcloud.indices.table import (
     FORMAT,
     VERSION,

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.result import ArmIndex, PricePath
+from mdpcloud.indices.restless.result import ArmIndex, PricePath
 from mdpcloud.plots.style import (
     BLUE,
     FAINT,

@@ -76,7 +76,7 @@ class TestArm:
         """The arm of the library."""
         from scipy.sparse import csr_array
 
-        from mdpcloud.indices.arm import arm, rate_arm
+        from mdpcloud.indices.restless.arm import arm, rate_arm
 
         make = arm if self.discrete else rate_arm
         moves = [csr_array(m) if sparse else m for m in self.moves]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mdpcloud.indices import Node
-from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm, birth_death_arm
 from tests.indices.exact_index import ExactPath, exact_path
 
 __all__ = [

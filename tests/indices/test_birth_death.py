@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.indices import Node, restless_bandit
-from mdpcloud.indices.birth_death import birth_death_index
-from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
-from mdpcloud.indices.result import ArmIndex
+from mdpcloud.indices.birth_death.birth_death import birth_death_index
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm, birth_death_arm
+from mdpcloud.indices.restless.result import ArmIndex
 from tests.indices.birth_death_arms import (
     built,
     exact,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.birth_death_arm import birth_death_arm
+from mdpcloud.indices.restless.birth_death_arm import birth_death_arm
 
 
 def test_numbers_functions_and_arrays_build_the_same_arm() -> None:

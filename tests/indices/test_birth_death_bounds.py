@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdpcloud.indices import Node
-from mdpcloud.indices.birth_death import birth_death_index
-from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
+from mdpcloud.indices.birth_death.birth_death import birth_death_index
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm, birth_death_arm
 from tests.indices.birth_death_arms import (
     built,
     exact,
@@ -49,8 +49,8 @@ def wide_arm(seed: int, n: int, decades: float) -> BirthDeathArm:
 def test_error_bounds_hold_whatever_the_order(
     seed: int, n: int, decades: float, alpha: float, low: bool
 ) -> None:
-    from mdpcloud.indices import birth_death
-    from mdpcloud.indices.birth_death_kernels import threshold_indices
+    from mdpcloud.indices.birth_death import birth_death
+    from mdpcloud.indices.birth_death.kernels import threshold_indices
 
     arm = wide_arm(seed, n, decades)
     line = birth_death._line(arm, alpha, low, 0.0)
@@ -79,8 +79,8 @@ def test_error_bounds_hold_whatever_the_order(
 def test_marginal_work_under_policies_of_one_action_has_the_exact_sign(
     seed: int, n: int, decades: float, alpha: float, action: int
 ) -> None:
-    from mdpcloud.indices import birth_death
-    from mdpcloud.indices.birth_death_kernels import work_is_marginal
+    from mdpcloud.indices.birth_death import birth_death
+    from mdpcloud.indices.birth_death.kernels import work_is_marginal
 
     arm = wide_arm(seed, n, decades)
     work = np.random.default_rng(seed).uniform([[0.0], [1.0]], [[4.0], [5.0]], (2, n))
@@ -142,7 +142,7 @@ def test_a_rate_that_underflows_on_the_way_comes_back() -> None:
     births[-1] = deaths[0] = 0.0
     costs = np.arange(40.0) ** 2
     arm = birth_death_arm(births, births, deaths, deaths / 2, costs, costs)
-    from mdpcloud.indices import birth_death
+    from mdpcloud.indices.birth_death import birth_death
 
     line = birth_death._line(arm, 0.0, False, 0.0)
     assert line is not None

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdpcloud.indices.arm import arm
-from mdpcloud.indices.dense_basis import DenseBasis
-from mdpcloud.indices.path_equations import Equations, Singular, equations_of
+from mdpcloud.indices.path.dense_basis import DenseBasis
+from mdpcloud.indices.path.equations import Equations, Singular, equations_of
+from mdpcloud.indices.restless.arm import arm
 from tests.indices.arms import TestArm, arms
 
 GOOD = ("dense", "peaked", "coarse", "periodic", "laborious")

@@ -14,10 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
-from mdpcloud.indices.arm import Arm, arm, rate_arm
-from mdpcloud.indices.fleet import Fleet, fleet
-from mdpcloud.indices.gittins import gittins, gittins_rates
-from mdpcloud.indices.relax import relax
+from mdpcloud.indices.fleets.fleet import Fleet, fleet
+from mdpcloud.indices.fleets.relax import relax
+from mdpcloud.indices.restless.arm import Arm, arm, rate_arm
+from mdpcloud.indices.restless.gittins import gittins, gittins_rates
 from tests.common.exact import solve_exactly
 from tests.indices.arms import TURNING, TestArm, arms, make_arm
 
@@ -243,7 +243,7 @@ def test_the_gap_per_arm_shrinks_as_identical_arms_are_added(discrete: bool) -> 
 
 def relaxed_index(built: Arm) -> np.ndarray:
     """Prices at which the states change."""
-    from mdpcloud.indices.path import price_path
+    from mdpcloud.indices.path.path import price_path
 
     path = price_path(built, 0.0)
     index = np.empty(built.n)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mdpcloud as mc
-from mdpcloud.indices.arm import arm
-from mdpcloud.indices.gittins import gittins, gittins_rates
-from mdpcloud.indices.path import price_path
+from mdpcloud.indices.path.path import price_path
+from mdpcloud.indices.restless.arm import arm
+from mdpcloud.indices.restless.gittins import gittins, gittins_rates
 from tests.common.exact import solve_exactly
 from tests.indices.arms import TestArm, arms, make_arm
 
@@ -200,7 +200,7 @@ def test_many_blocks_agree_with_the_path_of_prices() -> None:
 def test_a_graph_that_fills_up_is_refused_where_memory_is_short(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mdpcloud.indices.elimination.available_memory", lambda: 100)
+    monkeypatch.setattr("mdpcloud.indices.restless.elimination.available_memory", lambda: 100)
     P = sparse.csr_array(np.full((9, 9), 1 / 9))
     with pytest.raises(mc.InputError, match="fills up"):
         gittins(P, np.arange(9), criterion=mc.Discounted(factor=0.5))

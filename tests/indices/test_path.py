@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdpcloud.errors import SolveError
-from mdpcloud.indices.arm import arm
-from mdpcloud.indices.path import MultichainPolicy, price_path
-from mdpcloud.indices.result import PricePath
+from mdpcloud.indices.path.path import MultichainPolicy, price_path
+from mdpcloud.indices.restless.arm import arm
+from mdpcloud.indices.restless.result import PricePath
 from tests.indices.arms import TURNING, TestArm, arms, make_arm, published
 from tests.indices.exact_index import bisection_index
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdpcloud.indices.path_changes import Changes
-from mdpcloud.indices.path_equations import equations_of
+from mdpcloud.indices.path.changes import Changes
+from mdpcloud.indices.path.equations import equations_of
 from tests.indices.arms import make_arm
 
 

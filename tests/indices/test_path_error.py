@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mdpcloud.indices.path import price_path
-from mdpcloud.indices.path_changes import Changes
-from mdpcloud.indices.path_equations import equations_of
-from mdpcloud.indices.path_error import refreshed
-from mdpcloud.indices.result import PricePath
+from mdpcloud.indices.path.changes import Changes
+from mdpcloud.indices.path.equations import equations_of
+from mdpcloud.indices.path.error import refreshed
+from mdpcloud.indices.path.path import price_path
+from mdpcloud.indices.restless.result import PricePath
 from tests.indices.arms import TestArm, make_arm
 from tests.indices.exact_index import Affine, dot, evaluate
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import arm
-from mdpcloud.indices.path import MultichainPolicy, price_path
-from mdpcloud.indices.path_equations import equations_of
-from mdpcloud.indices.path_start import check_chain, first_policy
+from mdpcloud.indices.path.equations import equations_of
+from mdpcloud.indices.path.path import MultichainPolicy, price_path
+from mdpcloud.indices.path.start import check_chain, first_policy
+from mdpcloud.indices.restless.arm import arm
 from tests.indices.arms import TestArm, arms, make_arm
 
 

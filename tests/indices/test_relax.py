@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import mdpcloud as mc
-from mdpcloud.indices.arm import Arm, arm, rate_arm
-from mdpcloud.indices.relax import Relaxation, relax
+from mdpcloud.indices.fleets.relax import Relaxation, relax
+from mdpcloud.indices.restless.arm import Arm, arm, rate_arm
 from tests.indices.arms import TURNING, TestArm, arms, make_arm, published
 
 STEPS = ("dense", "peaked", "sparse", "coarse", "alike", "periodic", "laborious")

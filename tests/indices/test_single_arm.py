@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mdpcloud as mc
-from mdpcloud.indices.single_arm import solve_single_arm
+from mdpcloud.indices.restless.single_arm import solve_single_arm
 
 seeds = st.integers(0, 2**32 - 1)
 

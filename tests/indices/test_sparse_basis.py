@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mdpcloud.indices.arm import arm
-from mdpcloud.indices.dense_basis import DenseBasis
-from mdpcloud.indices.path_equations import Singular, equations_of
-from mdpcloud.indices.sparse_basis import SparseBasis
+from mdpcloud.indices.path.dense_basis import DenseBasis
+from mdpcloud.indices.path.equations import Singular, equations_of
+from mdpcloud.indices.path.sparse_basis import SparseBasis
+from mdpcloud.indices.restless.arm import arm
 from tests.indices.arms import TestArm, arms
 
 GOOD = ("dense", "peaked", "coarse", "periodic", "laborious")

@@ -9,10 +9,10 @@ import pytest
 
 from mdpcloud.errors import InputError, NoIndexError
 from mdpcloud.indices import Node, restless_bandit
-from mdpcloud.indices.birth_death_arm import BirthDeathArm, birth_death_arm
-from mdpcloud.indices.result import ArmIndex, Verdict
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm, birth_death_arm
+from mdpcloud.indices.restless.result import ArmIndex, Verdict
+from mdpcloud.indices.restless.whittle import whittle
 from mdpcloud.indices.table_building import index_table_of
-from mdpcloud.indices.whittle import whittle
 from mdpcloud.systems import CloudRouting
 from mdpcloud.systems import Node as SystemNode
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.errors import InputError, NoIndexError
-from mdpcloud.indices.arm import arm, rate_arm
-from mdpcloud.indices.birth_death_arm import birth_death_arm
-from mdpcloud.indices.result import Verdict
-from mdpcloud.indices.whittle import whittle
+from mdpcloud.indices.restless.arm import arm, rate_arm
+from mdpcloud.indices.restless.birth_death_arm import birth_death_arm
+from mdpcloud.indices.restless.result import Verdict
+from mdpcloud.indices.restless.whittle import whittle
 from tests.indices.arms import KINDS, TURNING, TestArm, arms, make_arm, published, standard_work
 from tests.indices.exact_index import bisection_index, closed_classes_of
 

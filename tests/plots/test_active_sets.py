@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import mdpcloud as mc
-from mdpcloud.indices.result import ArmIndex, Verdict
+from mdpcloud.indices.restless.result import ArmIndex, Verdict
 from mdpcloud.plots.active_sets import active_spans, plot_index
 
 RANDOM = np.random.default_rng(4)

@@ -1,7 +1,7 @@
 """The optimal policy of a single arm below all prices.
 
 Below all prices the optimal policy does the most work and, among those that do, costs least: with
-delta = a - p m (`mdpcloud.indices.path_equations`), the signs of (m, a), compared in this order,
+delta = a - p m (`mdpcloud.indices.path.equations`), the signs of (m, a), compared in this order,
 are those of the policy. Policy iteration reaches it.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mdpcloud.errors import MultichainError, SolveError
-from mdpcloud.indices.path_equations import Basis, Bools, Equations, Singular
+from mdpcloud.indices.path.equations import Basis, Bools, Equations, Singular
 
 __all__ = ["TOO_ILL", "MultichainPolicy", "check_chain", "factored", "first_policy"]
 

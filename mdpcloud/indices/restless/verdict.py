@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from mdpcloud.errors import SolveError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.result import ArmIndex, PricePath, Verdict, Witness
-from mdpcloud.indices.single_arm import SingleArm, solve_single_arm
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.result import ArmIndex, PricePath, Verdict, Witness
+from mdpcloud.indices.restless.single_arm import SingleArm, solve_single_arm
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["verdict_of"]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.birth_death_arm import BirthDeathArm
-from mdpcloud.indices.model_arm import checked_arm
-from mdpcloud.indices.result import ArmIndex, IndexWarning, Verdict
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.restless.model_arm import checked_arm
+from mdpcloud.indices.restless.result import ArmIndex, IndexWarning, Verdict
 
 __all__ = ["whittle"]
 
@@ -96,7 +96,7 @@ def _discount_rate(criterion: Any, discrete: bool) -> float:
 
 def _verdict(arm: Arm | BirthDeathArm, alpha: float, progress: Progress | None) -> ArmIndex:
     if isinstance(arm, BirthDeathArm):
-        from mdpcloud.indices.birth_death import birth_death_index
+        from mdpcloud.indices.birth_death.birth_death import birth_death_index
 
         found = birth_death_index(arm, alpha)
         if found is not None:
@@ -108,8 +108,8 @@ def _verdict(arm: Arm | BirthDeathArm, alpha: float, progress: Progress | None) 
                 f"other policies (at most {MOST_STATES})",
             )
         arm = arm.general()
-    from mdpcloud.indices.path import MultichainPolicy, price_path
-    from mdpcloud.indices.verdict import verdict_of
+    from mdpcloud.indices.path.path import MultichainPolicy, price_path
+    from mdpcloud.indices.restless.verdict import verdict_of
 
     try:
         path = price_path(arm, alpha, progress=progress)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm, Label, named_costs, per_state, rate_arm
+from mdpcloud.indices.restless.arm import Arm, Label, named_costs, per_state, rate_arm
 from mdpcloud.model.matrices import Floats
 from mdpcloud.queues.border import checked_count
 

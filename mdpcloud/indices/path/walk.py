@@ -1,6 +1,6 @@
 """From one optimal policy of a single arm to the next, as the price of work grows.
 
-With the equations of `mdpcloud.indices.path_equations`, delta = a - p m is passive minus active
+With the equations of `mdpcloud.indices.path.equations`, delta = a - p m is passive minus active
 value under a policy, and M = D A^-1. The policy is optimal while delta >= 0 in its active free
 states and <= 0 in the passive ones. As the price grows the next state to change is, with s = 1 for
 an active and -1 for a passive state, the one with the least price
@@ -13,8 +13,8 @@ its change moves both parts of delta and M by a rank-one step (q is the column o
 
 The pivot is the ratio of both determinants: 0 if the next policy has several recurrent classes.
 Then another state that would change at the same price comes first; if there is none, the arm is
-multichain. Changes wait in `mdpcloud.indices.path_changes` until they are one product of matrices,
-and `mdpcloud.indices.path_error` refines delta now and then.
+multichain. Changes wait in `mdpcloud.indices.path.changes` until they are one product of matrices,
+and `mdpcloud.indices.path.error` refines delta now and then.
 
 For dense arms the factors and M cost 8/3 n^3 operations and n changes 2 n^3, nearly all of them in
 products of matrices. (Leaving out states once they are passive would save n^3 of the latter, and
@@ -35,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import SolveError
-from mdpcloud.indices.path_changes import Changes
-from mdpcloud.indices.path_equations import Basis, Bools, Equations
-from mdpcloud.indices.path_error import Fresh, price_errors, refreshed
-from mdpcloud.indices.path_start import TOO_ILL, check_chain, factored
+from mdpcloud.indices.path.changes import Changes
+from mdpcloud.indices.path.equations import Basis, Bools, Equations
+from mdpcloud.indices.path.error import Fresh, price_errors, refreshed
+from mdpcloud.indices.path.start import TOO_ILL, check_chain, factored
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Walk"]

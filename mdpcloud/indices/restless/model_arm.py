@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm
 from mdpcloud.model.matrices import Floats
 from mdpcloud.model.model import Model
 from mdpcloud.model.tabular import TabularModel

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from mdpcloud.engine.jit import kernel
-from mdpcloud.indices.birth_death_block_kernels import (
+from mdpcloud.indices.birth_death.block_kernels import (
     LITTLE,
     START,
     UNIT,

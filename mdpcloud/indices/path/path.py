@@ -1,6 +1,6 @@
 """The optimal policies of a single arm, from price -inf to inf.
 
-`mdpcloud.indices.path_walk` has the equations; dense arms of n states take 14/3 n^3 operations.
+`mdpcloud.indices.path.walk` has the equations; dense arms of n states take 14/3 n^3 operations.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.path_equations import Bools, equations_of
-from mdpcloud.indices.path_start import MultichainPolicy, first_policy
-from mdpcloud.indices.path_walk import Walk
-from mdpcloud.indices.result import PricePath
+from mdpcloud.indices.path.equations import Bools, equations_of
+from mdpcloud.indices.path.start import MultichainPolicy, first_policy
+from mdpcloud.indices.path.walk import Walk
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.result import PricePath
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["MultichainPolicy", "price_path"]
@@ -53,7 +53,7 @@ def price_path(
 
     Examples
     --------
-    >>> from mdpcloud.indices.arm import arm
+    >>> from mdpcloud.indices.restless.arm import arm
     >>> stay, move = [[0.9, 0.1], [0.3, 0.7]], [[0.5, 0.5], [0.8, 0.2]]
     >>> price_path(arm(stay, move, rewards1=[1.0, 3.0]), 0.0).states
     array([0, 1])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import SolveError
-from mdpcloud.indices.arm import Arm
+from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["SingleArm", "equations", "solve_single_arm"]

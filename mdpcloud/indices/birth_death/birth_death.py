@@ -50,7 +50,7 @@ and no room is left, its index W_e = Dc / -Dw depends on nothing and may lie out
 states then have two indices each, for either action there; both are on the same side of W_e, and
 the one counts whose action is right on that side. The proof is the same, for both actions.
 
-Certificate. All error bounds are carried along (`mdpcloud.indices.birth_death_block_kernels`): rho
+Certificate. All error bounds are carried along (`mdpcloud.indices.birth_death.block_kernels`): rho
 with a relative one, which o < 1 damps, Q and V with absolute ones. Differences that cancel are not
 formed: with sigma = rho + s - u, seen from the next state (rates s and u are its own), which
 follows the recursion of Q with the fall of u - s in place of the rise of costs, plus alpha, the
@@ -75,15 +75,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdpcloud.indices.birth_death_arm import BirthDeathArm
-from mdpcloud.indices.birth_death_block_kernels import UNIT, far_blocks
-from mdpcloud.indices.birth_death_kernels import (
+from mdpcloud.indices.birth_death.block_kernels import UNIT, far_blocks
+from mdpcloud.indices.birth_death.kernels import (
     CERTIFIED,
     put_in_order,
     threshold_indices,
     work_is_marginal,
 )
-from mdpcloud.indices.result import ArmIndex, Verdict
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.restless.result import ArmIndex, Verdict
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["birth_death_index"]
@@ -144,7 +144,7 @@ def birth_death_index(arm: BirthDeathArm, alpha: float) -> ArmIndex | None:
     --------
     A queue that refuses jobs at a price of work 0.8 per unit of time, the rate of arrivals:
 
-    >>> from mdpcloud.indices.birth_death_arm import birth_death_arm
+    >>> from mdpcloud.indices.restless.birth_death_arm import birth_death_arm
     >>> jobs = lambda i: i
     >>> arm = birth_death_arm(0.8, 0.0, 1.0, 1.0, jobs, jobs, work1=0.8, room=30)
     >>> birth_death_index(arm, 0.0).index[:3]

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from mdpcloud.indices.path_equations import Bools, Singular
+from mdpcloud.indices.path.equations import Bools, Singular
 from mdpcloud.model.matrices import Floats
 
 if TYPE_CHECKING:
-    from mdpcloud.indices.path_equations import Equations
+    from mdpcloud.indices.path.equations import Equations
 
 __all__ = ["DenseBasis"]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm
+from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Basis", "Bools", "Equations", "Singular", "equations_of", "product"]
@@ -169,10 +169,10 @@ class Equations:
             If it has none.
         """
         if self.arm.is_sparse:
-            from mdpcloud.indices.sparse_basis import SparseBasis
+            from mdpcloud.indices.path.sparse_basis import SparseBasis
 
             return SparseBasis(self, policy)
-        from mdpcloud.indices.dense_basis import DenseBasis
+        from mdpcloud.indices.path.dense_basis import DenseBasis
 
         return DenseBasis(self, policy)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.birth_death_arm import BirthDeathArm
-from mdpcloud.indices.model_arm import checked_arm
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm
+from mdpcloud.indices.restless.model_arm import checked_arm
 from mdpcloud.model.matrices import Floats, as_floats
 
 __all__ = ["check_budget", "counted_arms", "start_laws"]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.indices.path_equations import Basis, Bools, Equations
+from mdpcloud.indices.path.equations import Basis, Bools, Equations
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Fresh", "price_errors", "refreshed"]

@@ -23,8 +23,8 @@ from mdpcloud.engine.moves import off_diagonal, picked
 from mdpcloud.engine.problem import TermInfo
 from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows import RowsProblem
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.single_arm import equations
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.single_arm import equations
 from mdpcloud.model.matrices import Floats, as_matrix, interleaved
 from mdpcloud.solve.limits import Goal, Monitor
 from mdpcloud.solve.policy_iteration import PolicyIteration

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from mdpcloud.indices.path_equations import Basis, Bools
+from mdpcloud.indices.path.equations import Basis, Bools
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Changes"]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from mdpcloud.indices.path_equations import Bools, Singular
+from mdpcloud.indices.path.equations import Bools, Singular
 from mdpcloud.model.matrices import Floats
 
 if TYPE_CHECKING:
-    from mdpcloud.indices.path_equations import Equations
+    from mdpcloud.indices.path.equations import Equations
 
 __all__ = ["SparseBasis"]
 

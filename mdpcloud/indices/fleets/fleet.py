@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.fleet_arms import counted_arms
-from mdpcloud.indices.result import ArmIndex
-from mdpcloud.indices.whittle import whittle
+from mdpcloud.indices.fleets.arms import counted_arms
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.result import ArmIndex
+from mdpcloud.indices.restless.whittle import whittle
 from mdpcloud.model.matrices import Floats, as_floats
 
 __all__ = ["Fleet", "fleet"]
@@ -215,7 +215,7 @@ def fleet(arms: Any, budget: int, *, exactly: bool = True) -> Fleet:
     >>> round(two.optimum().gain, 9), round(two.policy_cost().gain, 9)
     (0.904109589, 0.904109589)
     """
-    from mdpcloud.indices.fleet_model import rates_model, steps_model
+    from mdpcloud.indices.fleets.model import rates_model, steps_model
 
     listed = tuple(one for one, count in counted_arms(arms) for _ in range(count))
     _check_size(listed)

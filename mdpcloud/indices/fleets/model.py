@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
-from mdpcloud.indices.arm import Arm
+from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.model.event import Control, Event, Flow, Mode, step
 from mdpcloud.model.matrices import Floats, as_matrix
 from mdpcloud.model.model import Model

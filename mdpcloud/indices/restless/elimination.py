@@ -1,9 +1,9 @@
 """Elimination of the states of a killed chain in the order of Gittins' index.
 
-`mdpcloud.indices.gittins` states the recursion. Dense matrices wait for their updates: with K the
-shares q_is / D_s and R the rows q_sj of the last pivots, the current rates are M + K R, of which
-a step needs one row and one column; the product is added every `BLOCK` pivots. Sparse matrices are
-kept as lists of rows until they are no longer sparse.
+`mdpcloud.indices.restless.gittins` states the recursion. Dense matrices wait for their updates:
+with K the shares q_is / D_s and R the rows q_sj of the last pivots, the current rates are M + K R,
+of which a step needs one row and one column; the product is added every `BLOCK` pivots. Sparse
+matrices are kept as lists of rows until they are no longer sparse.
 
 Rounding. Every number is a sum, product or quotient of numbers >= 0, so that a step is an exact
 elimination followed by relative changes of at most eps of what is left. A state found m steps later

@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mdpcloud.errors import InputError, SolveError
-from mdpcloud.indices.arm import check_moves, per_state
-from mdpcloud.indices.result import ArmIndex, Verdict
+from mdpcloud.indices.restless.arm import check_moves, per_state
+from mdpcloud.indices.restless.result import ArmIndex, Verdict
 from mdpcloud.model.matrices import Floats, as_floats, as_matrix
 
 __all__ = ["gittins", "gittins_rates"]
@@ -139,7 +139,7 @@ def _earned(rewards: Any, costs: Any) -> tuple[str, Any, float]:
 
 def _index(moves: Any, earned: tuple[str, Any, float], discrete: bool, criterion: Any) -> ArmIndex:
     from mdpcloud.criteria import Discounted
-    from mdpcloud.indices.elimination import eliminate
+    from mdpcloud.indices.restless.elimination import eliminate
 
     if not isinstance(criterion, Discounted):
         raise InputError(

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, MultichainError
-from mdpcloud.indices.arm import Arm
-from mdpcloud.indices.fleet_arms import check_budget, counted_arms, start_laws
-from mdpcloud.indices.result import PricePath
+from mdpcloud.indices.fleets.arms import check_budget, counted_arms, start_laws
+from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.result import PricePath
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Relaxation", "relax"]
@@ -144,7 +144,7 @@ def relax(
 
 def _paths(fleet: list[tuple[Arm, int]], laws: list[Any], alpha: float) -> list[PricePath]:
     """The path of each entry; equal ones are followed once."""
-    from mdpcloud.indices.path import MultichainPolicy, price_path
+    from mdpcloud.indices.path.path import MultichainPolicy, price_path
 
     known: dict[Any, PricePath] = {}
     keys = [
@@ -241,7 +241,7 @@ def _bound(
     criterion: Any,
 ) -> float:
     """L(price) from below; the sum in rationals."""
-    from mdpcloud.indices.relax_bound import floor_of, least_cost
+    from mdpcloud.indices.fleets.bound import floor_of, least_cost
 
     known: dict[Any, float] = {}
     total = -Fraction(price) * Fraction(budget) * _duration(criterion)

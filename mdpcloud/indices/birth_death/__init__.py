@@ -1,0 +1,1 @@
+"""Birth-death arms along their states."""

@@ -1,0 +1,1 @@
+"""Many arms and a budget of work: bounds, and exact costs of small fleets."""

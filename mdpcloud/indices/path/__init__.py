@@ -1,0 +1,1 @@
+"""The optimal policies of an arm at every price of its work."""

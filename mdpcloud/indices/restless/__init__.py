@@ -1,0 +1,1 @@
+"""Restless arms: what they are, and their indices with a verdict."""
