@@ -427,7 +427,7 @@ def test_a_job_whose_server_breaks_off_is_lost_and_not_repeated(tmp_path: Path) 
     async def test() -> None:
         async with cloud(tmp_path) as c:
             request = await c.arrive(1)
-            await c.settled()
+            await eventually(lambda: bool(c.servers["node1"].paths))
             c.servers["node1"].hang_up()
             assert (await request.answer())[0] == 502
             c.jobs[1] -= 1
