@@ -150,7 +150,7 @@ def birth_death_index(arm: BirthDeathArm, alpha: float) -> ArmIndex | None:
     >>> birth_death_index(arm, 0.0).index[:3]
     array([1.  , 2.8 , 5.24])
     """
-    for given, low in itertools.product((0.0, 1.0), _directions(arm)):
+    for low, given in itertools.product(_directions(arm), (0.0, 1.0)):
         line = _line(arm, alpha, low, given)
         if line is None:
             return None
