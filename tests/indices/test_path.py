@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from mdpcloud.errors import SolveError
 from mdpcloud.indices.path.path import MultichainPolicy, price_path
@@ -146,3 +147,24 @@ def test_below_all_prices_the_policy_does_the_most_work() -> None:
     assert path.work[0] == path.work.max()
     assert (np.diff(path.work) < 0.0).all()
     assert not math.isnan(path.costs.sum())
+
+
+def test_sparse_arms_whose_factors_are_full_are_followed_with_dense_matrices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from mdpcloud.indices.path import path as module
+
+    rng = np.random.default_rng(3)
+    shape, places = (300, 300), rng.integers(0, 300, (2, 300, 5))
+    rows, weights = np.repeat(np.arange(300), 5), rng.dirichlet(np.ones(5), (2, 300))
+    moves = [
+        csr_array((w.ravel(), (rows, p.ravel())), shape)
+        for w, p in zip(weights, places, strict=True)
+    ]
+    given_arm = arm(*moves, rewards1=rng.random(300))
+    full = price_path(given_arm, 0.1)
+    monkeypatch.setattr(module, "FULL", 2.0)
+    kept = price_path(given_arm, 0.1)
+    assert (full.states == kept.states).all()
+    assert (np.abs(full.prices - kept.prices) <= full.errors + kept.errors).all()
+    assert not np.array_equal(full.prices, kept.prices)  # another method indeed

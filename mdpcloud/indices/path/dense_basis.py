@@ -34,6 +34,7 @@ ROWS = 64
 class DenseBasis:
     """Factors of the matrix of a policy, and M; a `Basis`."""
 
+    fill = 0.0
     block = 64
 
     def __init__(self, equations: Equations, policy: Bools) -> None:

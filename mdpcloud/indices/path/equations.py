@@ -49,6 +49,10 @@ class Basis(Protocol):
     stride: int
     """Changes between refinements of the differences."""
 
+    @property
+    def fill(self) -> float:
+        """Entries of sparse factors as a part of those of a dense matrix, 0 of dense ones."""
+
     def solve(self, right: Floats) -> Floats:
         """A^-1 times (n, k) columns, by the factors."""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ __all__ = ["MultichainPolicy", "price_path"]
 
 Progress = Callable[[int, int], object]
 
+FEW, MOST_DENSE = 200, 4000  # states between which sparse moves are made dense where factors
+FULL = 0.05  # fill so much of a dense matrix
 SURE = 1e-10  # error of a price relative to prices and costs
 
 
@@ -60,12 +63,21 @@ def price_path(
     """
     equations = equations_of(arm, alpha, start)
     policy, basis = first_policy(equations)
+    if FEW < arm.n <= MOST_DENSE and basis.fill > FULL:
+        equations = equations_of(_dense(arm), alpha, start)
+        policy, basis = first_policy(equations)
     walk = Walk(equations, policy, basis)
     expected = equations.free.size
     while walk.step():
         if progress is not None:
             progress(min(len(walk.prices), expected), expected)
     return _path(walk)
+
+
+def _dense(arm: Arm) -> Arm:
+    """The arm with dense moves."""
+    passive, active = (moves.toarray() for moves in arm.moves)
+    return dataclasses.replace(arm, moves=(passive, active))
 
 
 def _path(walk: Walk) -> PricePath:

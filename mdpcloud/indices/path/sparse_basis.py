@@ -1,7 +1,7 @@
 """Columns of M = D A^-1 of an arm with sparse moves.
 
 A sparse factorisation of A; a column of M is one solution with it and one product with D, and no
-matrix of n^2 entries is ever made. After some changes the policy is factored afresh.
+matrix of n^2 entries is made. After some changes the policy is factored afresh.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ class SparseBasis:
             self.factors: Any = splu(sparse.csc_array(matrix))
         except RuntimeError as error:
             raise Singular from error
+
+    @property
+    def fill(self) -> float:
+        """Entries of the factors as a part of those of a dense matrix."""
+        return float(self.factors.nnz) / float(self.policy.size) ** 2
 
     def solve(self, right: Floats) -> Floats:
         """A^-1 times (n, k) columns."""
