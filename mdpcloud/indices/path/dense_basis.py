@@ -43,6 +43,7 @@ class DenseBasis:
         self.factors, self.swaps, fault = LAPACK.dgetrf(matrix, overwrite_a=1)
         if fault:
             raise Singular
+        self.order = _order(self.swaps)
         self.equations = equations
         self.stride = max(4 * self.block, policy.size // 4)
         self._transposed: Floats | None = None
@@ -59,9 +60,14 @@ class DenseBasis:
         return self._transposed
 
     def solve(self, right: Floats) -> Floats:
-        """A^-1 times (n, k) columns."""
-        found: Floats = LAPACK.dgetrs(self.factors, self.swaps, right)[0]
-        return found
+        """A^-1 times (n, k) columns.
+
+        Not by dgetrs, which wakes all threads for the smallest matrix.
+        """
+        found = np.asfortranarray(right[self.order])
+        found = BLAS.dtrsm(1.0, self.factors, found, lower=1, diag=1, overwrite_b=1)
+        found = BLAS.dtrsm(1.0, self.factors, found, overwrite_b=1)
+        return np.asarray(found)
 
     def columns(self, states: NDArray[np.intp]) -> Floats:
         """Columns (f+1, k) of M at the last rebase, each of them contiguous."""
@@ -117,6 +123,14 @@ def _blocks(count: int) -> Iterator[slice]:
     """Rows to be copied at a time, so that what is written stays in the cache."""
     for first in range(0, count, ROWS):
         yield slice(first, min(first + ROWS, count))
+
+
+def _order(swaps: NDArray[np.intc]) -> NDArray[np.intp]:
+    """Rows in the order that the exchanges of a factorisation give them."""
+    order = np.arange(swaps.size)
+    for k, other in enumerate(swaps):
+        order[k], order[other] = order[other], order[k]
+    return order
 
 
 def _swap_back(rows: Floats, swaps: NDArray[np.intc]) -> None:
