@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.peers.making_arms import DEAR, dense_moves, node
+from benchmarks.process import in_own_process
 from benchmarks.report import Table, show
 from benchmarks.worker import memory
 
 __all__ = ["CASES", "Case", "main", "measure", "tables"]
 
-ROOT = Path(__file__).parents[1]
 SEED, FACTOR, SMALL = 20262, 0.99, 20
 NEAR, CHANGED = 0.9, 0.5  # factor and part of the moves of a sparse arm
 SUCCESSORS, BAND = 5, 2  # of a sparse arm: per state, and to each side
@@ -166,22 +163,14 @@ def accuracy(found: Any) -> dict[str, float]:
     return {"missing": missing, "error": float(found.error[finite].max()) / largest}
 
 
-def in_own_process(kind: str, states: int) -> dict[str, Any]:
-    """What `measure` returns, from a fresh process with one thread."""
-    command = [sys.executable, "-m", "benchmarks.indices", kind, str(states)]
-    alone = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | alone, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    return dict(json.loads(done.stdout))
-
-
 def tables(repeats: int) -> list[Table]:
     """All cases, one after the other."""
     rows = [
-        row(case.name, states, [in_own_process(kind, states) for _ in range(repeats)])
+        row(
+            case.name,
+            states,
+            [in_own_process("benchmarks.indices", kind, states) for _ in range(repeats)],
+        )
         for kind, case in CASES.items()
         for states in case.states
     ]

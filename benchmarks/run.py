@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +14,7 @@ from benchmarks.instances import GAINS, LARGE, SIZES, TOLERANCES
 from benchmarks.loading import measure_loading
 from benchmarks.machine import describe_machine
 from benchmarks.peers.section import replace_section, section
+from benchmarks.process import in_own_process
 from benchmarks.report import Table, as_markdown, show
 from benchmarks.worker import METHODS
 
@@ -29,6 +26,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 YARDSTICK = next(iter(METHODS))
 NUMBERS = ("cpu", "wall", "peak")
 OWN = "mdpcloud"
+WORKER = "benchmarks.worker"
 TIMES = {"s": 3.0, "m": 3.0, "l": 8.0}  # less CPU than plain sweeps, to 1e-8
 COPIES = 3.5  # a sweep of 61^3 takes at most so many copies of its values
 SMALL = 2.0  # and one of 11^3 at most so many times that per state
@@ -71,26 +69,13 @@ def all_tables(repeats: int, sizes: list[str]) -> Iterator[Table]:
         yield solving(tolerance, {size: pick(found, place) for size, found in runs.items()})
     if "l" in runs:
         yield large(pick(runs["l"], 0)[OWN])
-    yield sweeping(in_own_process("kernels", "l"))
-    yield threading([in_own_process("threads", "l") for _ in range(repeats)])
+    yield sweeping(in_own_process(WORKER, "kernels", "l"))
+    yield threading([in_own_process(WORKER, "threads", "l", threads=2) for _ in range(repeats)])
     yield loading(measure_loading())
     for name in OTHERS:
         if find_spec(f"benchmarks.{name}") is not None:
             tables = getattr(import_module(f"benchmarks.{name}"), "tables", None)
             yield from [] if tables is None else tables(min(repeats, OTHERS_REPEATS))
-
-
-def in_own_process(name: str, size: str, tolerances: tuple[float, ...] = ()) -> Any:
-    """What `benchmarks.worker` measures, in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.worker", name, size, *map(str, tolerances)]
-    threads = "2" if name == "threads" else "1"
-    alone = {f"{library}_NUM_THREADS": threads for library in ("OMP", "OPENBLAS", "MKL")}
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | alone, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    return json.loads(done.stdout)
 
 
 Runs = dict[str, list[Any]]  # by method
@@ -101,7 +86,7 @@ def solve_in_turn(repeats: int, size: str) -> Runs:
     runs: Runs = {name: [] for name in METHODS}
     for _ in range(repeats):
         for name in METHODS:
-            runs[name].append(in_own_process(name, size, TOLERANCES))
+            runs[name].append(in_own_process(WORKER, name, size, *TOLERANCES))
     return runs
 
 
@@ -154,7 +139,7 @@ def solving_numbers(runs: list[dict[str, float]], base: float) -> list[str]:
 def large(on_l: list[dict[str, float]]) -> Table:
     """One solve of the largest instance, against the same tolerance on l."""
     tolerance = TOLERANCES[0]
-    (run,) = in_own_process(OWN, LARGE, (tolerance,))
+    (run,) = in_own_process(WORKER, OWN, LARGE, tolerance)
     check(LARGE, tolerance, run)
     rows = []
     for size, states, several in (("l", 61**3, on_l), ("four nodes", 57**2 * 56**2, [run])):

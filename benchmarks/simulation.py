@@ -10,27 +10,24 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.instances import SIZES, read
 from benchmarks.many_nodes import FEW, RULE, SEED, many_at_once, services
+from benchmarks.process import in_own_process
 from benchmarks.report import Table, show
 
 __all__ = ["ThreeNodes", "check", "tables"]
 
-ROOT = Path(__file__).parents[1]
 EVENTS = 4_000_000
+MODULE = "benchmarks.simulation"
 REPEATS = 5  # least
 HAND, OWN = "by hand", "mdpcloud"
 GOAL = 5.0  # million events per second
@@ -166,18 +163,6 @@ def check(name: Any, gain: float, known: float, width: float) -> None:
     assert abs(gain - known) <= allowed, (name, gain, known, width)
 
 
-def in_own_process(what: str, *arguments: Any) -> Any:
-    """What `MEASURED` measures, from a fresh process with one thread."""
-    command = [sys.executable, "-m", "benchmarks.simulation", "--one", what, *map(str, arguments)]
-    alone = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | alone, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    return json.loads(done.stdout)
-
-
 MEASURED: dict[str, Callable[..., Any]] = {
     "three": lambda size, repeats: three_nodes(size, int(repeats)),
     "many": lambda nodes, arrivals: many_at_once(int(nodes), int(arrivals)),
@@ -196,7 +181,7 @@ def few_table(repeats: int) -> Table:
     return Table(
         "Simulation of routing to three nodes",
         ["instance", "what", "ns", "10^6 / s", "over hand", "gain", "+-", "certified"],
-        [row for size in SIZES for row in in_own_process("three", size, repeats)],
+        [row for size in SIZES for row in in_own_process(MODULE, "--one", "three", size, repeats)],
         f"CPU time per event, one job, medians of {repeats} runs of {EVENTS} events that take "
         "turns; a call's set-up is counted, compiling kernels is not. By hand: a loop of one numba "
         "kernel with numpy's generator that adds up the cost alone; mdpcloud estimates all "
@@ -206,7 +191,7 @@ def few_table(repeats: int) -> Table:
 
 def many_table() -> Table:
     """Many nodes, one run."""
-    found = in_own_process("many", MANY, ARRIVALS)
+    found = in_own_process(MODULE, "--one", "many", MANY, ARRIVALS)
     line = [
         f"{MANY}",
         OWN,
@@ -235,7 +220,7 @@ def service_table(repeats: int) -> Table:
     """Services of several laws, three nodes and many."""
     rows = []
     for nodes in (3, MANY):
-        found = in_own_process("services", nodes, repeats)
+        found = in_own_process(MODULE, "--one", "services", nodes, repeats)
         base = found["exponential"]["cost"]
         for law, run in found.items():
             spent = run["cost"]

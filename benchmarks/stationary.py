@@ -9,25 +9,21 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.process import in_own_process
 from benchmarks.report import Table, show
 from benchmarks.worker import memory
 
 __all__ = ["INSTANCES", "METHODS", "main", "tables"]
 
-ROOT = Path(__file__).parents[1]
 TOLERANCE = 1e-12
 PATIENCE = 30.0  # CPU seconds after which sweeps by hand are given up
 BATCH = 50  # sweeps between two looks at the residual
@@ -247,18 +243,6 @@ def measure(name: str, method: str) -> dict[str, Any]:
     return {**found, "cpu": cpu, "peak": peak, "jobs": jobs}
 
 
-def in_own_process(name: str, method: str) -> dict[str, Any]:
-    """What `measure` returns, from a fresh process with one thread."""
-    command = [sys.executable, "-m", "benchmarks.stationary", "--one", name, method]
-    alone = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | alone, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    return dict(json.loads(done.stdout))
-
-
 def methods_for(name: str) -> list[str]:
     """Sparse LU is left out in three dimensions, where it takes minutes and gigabytes."""
     return [m for m in METHODS if m != "sparse LU" or len(INSTANCES[name].caps) == 2]
@@ -271,7 +255,7 @@ def tables(repeats: int, names: list[str] | None = None) -> list[Table]:
         runs: dict[str, list[dict[str, Any]]] = {method: [] for method in methods_for(name)}
         for _ in range(repeats):
             for method, several in runs.items():
-                several.append(in_own_process(name, method))
+                several.append(in_own_process("benchmarks.stationary", "--one", name, method))
         rows += rows_of(name, runs)
     return [
         Table(
