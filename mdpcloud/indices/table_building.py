@@ -81,7 +81,6 @@ def index_table_of(
     [((0.0, 0.1), 'refuse'), ((0.2, 0.2), 'last')]
     """
     from mdpcloud import __version__
-    from mdpcloud.simulate.separable import tie_order
 
     outside_cost = checked_number("outside_cost", outside_cost, zero=True)
     n = max((len(indices) for indices in policies.values()), default=0)
@@ -90,17 +89,11 @@ def index_table_of(
     names = [f"node {k}" for k in range(n)] if names is None else names
     servers = [1] * n if servers is None else servers
     charges = [0.0] * n if charges is None else charges
-    if ties in ("fastest", "slowest") and service_rates is None:
-        raise InputError(f"ties is {ties!r}, which needs service_rates, one per node")
     columns = {"names": names, "servers": servers, "charges": charges}
     columns |= {f"policies[{name!r}]": indices for name, indices in policies.items()}
     if service_rates is not None:
         columns["service_rates"] = service_rates
     _check_lengths(columns, n)
-    rates = [1.0] * n if service_rates is None else service_rates
-    order = tie_order(
-        ties, [checked_number(f"service_rates[{k}]", rate) for k, rate in enumerate(rates)]
-    )
     return IndexTable(
         format=FORMAT,
         version=VERSION,
@@ -111,7 +104,7 @@ def index_table_of(
         units=Units("time unit", "cost unit", "cost unit per job"),
         state=STATE,
         outside_cost=outside_cost,
-        ties=TieOrder(ties, tuple(order.tolist()), TIE_TOLERANCE * outside_cost),  # type: ignore[arg-type]
+        ties=_tie_order(ties, service_rates, n, TIE_TOLERANCE * outside_cost),
         nodes=tuple(map(TableNode, names, servers, charges)),
         policies={
             name: tuple(
@@ -127,6 +120,16 @@ def refused(index: Floats, outside_cost: float, charge: float) -> NDArray[np.boo
     """From the first state on in which a rule of this index refuses; of the index' shape."""
     found: NDArray[np.bool_] = np.logical_or.accumulate(~accepts(index, outside_cost, charge))
     return found
+
+
+def _tie_order(ties: str, rates: Sequence[float] | None, n: int, margin: float) -> TieOrder:
+    from mdpcloud.simulate.separable import tie_order
+
+    if ties in ("fastest", "slowest") and rates is None:
+        raise InputError(f"ties is {ties!r}, which needs service_rates, one per node")
+    given = [1.0] * n if rates is None else rates
+    checked = [checked_number(f"service_rates[{k}]", rate) for k, rate in enumerate(given)]
+    return TieOrder(ties, tuple(tie_order(ties, checked).tolist()), margin)  # type: ignore[arg-type]
 
 
 def _node_index(given: Any, outside_cost: float, charge: float, place: str) -> NodeIndex:

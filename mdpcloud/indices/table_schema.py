@@ -13,7 +13,7 @@ def index_table_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a table, as it is in ``index_table.schema.json``.
 
     What it cannot say are agreements between fields, such as one index per node, which `from_json`
-    and `mdpcloud.runtime` check too.
+    and `mdpcloud.runtime` check too; they also refuse whole numbers that are written as 1.0.
     """
     schema = _untitled(table_adapter().json_schema())
     schema["title"] = "Index table of mdpcloud"
