@@ -133,10 +133,11 @@ def _compared(
         _warn(f"with twice the room the arm is {twice.verdict} ({twice.reason})")
     else:
         settled = _same(result, twice, _places(arm, larger))
-        if not settled.all():
-            first = arm.label(int(np.argmin(settled)))
+        changed = np.flatnonzero(~settled & np.isfinite(result.index))  # inf: forced by the cut
+        if changed.size:
+            first = arm.label(int(changed[0]))
             _warn(
-                f"the index of {np.count_nonzero(~settled)} of {arm.n} states, the first of them "
+                f"the index of {changed.size} of {arm.n} states, the first of them "
                 f"{first}, is not the same with twice the room: there it is an artefact of the cut"
             )
     return dataclasses.replace(result, settled=settled)
@@ -162,9 +163,9 @@ def _same(result: ArmIndex, twice: ArmIndex, places: NDArray[np.intp]) -> NDArra
     assert result.error is not None
     assert twice.error is not None
     own, other = result.index, twice.index[places]
-    with np.errstate(invalid="ignore"):  # inf - inf
-        near = np.abs(own - other) <= (
-            result.error + twice.error[places] + SETTLED * np.maximum(np.abs(own), np.abs(other))
-        )
-    same: NDArray[np.bool_] = near | (own == other)
+    size = np.maximum(np.abs(own), np.abs(other))
+    finite = np.isfinite(size)
+    allowed = result.error + twice.error[places] + SETTLED * np.where(finite, size, 0.0)
+    apart = np.abs(np.subtract(own, other, where=finite, out=np.zeros(own.size)))
+    same: NDArray[np.bool_] = np.where(finite, apart <= allowed, own == other)
     return same
