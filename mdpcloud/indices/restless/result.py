@@ -69,14 +69,15 @@ class PricePath:
         Where the optimal policy is active below the least price.
     costs, work : (K+1,) arrays
         Long-run averages (discounted: totals from `start`) between the prices: at a price p with
-        prices[k-1] <= p <= prices[k] the optimum is costs[k] + p work[k].
+        prices[k-1] <= p <= prices[k] the optimum is costs[k] + p work[k]. Their errors are not
+        estimated; `mdpcloud.indices.relax` and `mdpcloud.evaluate` certify costs.
     marginal_cost, marginal_work : (K,) arrays
         By how much activity lowers the rest of the cost and raises the work in that state, per unit
         of time, under the policies on both sides; the price is their quotient.
     errors : (K,) array
         Estimates of the absolute errors of the prices.
     complete : bool
-        Whether the path was followed to infinite price.
+        Whether the path was followed to infinite price, and every price has a finite error.
     """
 
     prices: Floats
