@@ -613,6 +613,49 @@ def test_under_load_every_choice_is_the_runtimes_and_no_job_is_lost(
 
 
 @pytest.mark.slow
+def test_with_clients_that_go_away_and_servers_taken_out_no_job_is_lost_or_miscounted(
+    tmp_path: Path,
+) -> None:
+    table, rng, number = busy(), random.Random(3), 800
+    choose = rule("policy_improvement", table)
+
+    async def job(port: int, i: int) -> int | None:
+        await asyncio.sleep(1.5 * rng.random())
+        request = await Request.send(port, f"/{i}")
+        if i % 5 == 0:
+            await asyncio.sleep(0.01 * rng.random())
+            request.close()
+            return None
+        status, _ = await request.answer()
+        request.close()
+        return status
+
+    async def upkeep(balancer: Balancer) -> None:
+        for name, state in zip(NAMES * 4, ["maint", "drain"] * 6, strict=True):
+            await balancer.command(f"set server nodes/{name} state {state}")
+            await asyncio.sleep(0.1)
+            await balancer.command(f"set server nodes/{name} state ready")
+
+    async def load() -> None:
+        async with serving(["outside", *NAMES], service=0.005) as (servers, ports):
+            with running(table, configuration(table, ports), tmp_path) as balancer:
+                jobs = (job(balancer.port, i) for i in range(number))
+                _, *statuses = await asyncio.gather(upkeep(balancer), *jobs)
+                await Cloud(balancer, servers).settled()
+        assert Counter(statuses) == {200: number * 4 // 5, None: number // 5}
+        decisions = logged(balancer)
+        assert any("!" in one["jobs"] for one in decisions)
+        for one in decisions:
+            jobs_read = [FULL if "!" in x else int(x) for x in one["jobs"].split(",")]
+            assert one["chosen"] == choose(jobs_read), one
+
+    run(load())
+
+
+FULL = 1000  # jobs at which every node of the busy table refuses
+
+
+@pytest.mark.slow
 def test_with_one_thread_the_jobs_read_are_all_jobs_of_the_backend(tmp_path: Path) -> None:
     table = busy()
 
