@@ -38,6 +38,7 @@ from mdpcloud.errors import SolveError
 from mdpcloud.indices.path.changes import Changes
 from mdpcloud.indices.path.equations import Basis, Bools, Equations
 from mdpcloud.indices.path.error import Fresh, price_errors, refreshed
+from mdpcloud.indices.path.no_work import all_at_no_work
 from mdpcloud.indices.path.start import TOO_ILL, check_chain, factored
 from mdpcloud.model.matrices import Floats
 
@@ -48,7 +49,6 @@ SLACK = 0.5  # times the error of the marginal work: less is none
 SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is looked at
 HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
 TIED = 1e-13  # relative difference of equal prices
-BLIND = 1e-11  # error of a marginal work of 0, relative to the work, that hides no price
 WEAK = 0.25  # the same below which another state with the same price is looked for
 LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
 GROWN = 30.0  # growth of errors after which the differences are refined
@@ -142,11 +142,10 @@ class Walk:
         return place, column
 
     def _is_sure(self) -> bool:
-        """Whether all prices have errors, and no state seems to stay for rounding errors alone."""
-        small = np.abs(self.work[:-1]) <= self.slack
-        ordinary = np.abs(np.subtract(*self.equations.arm.work)).max()
-        return bool(
-            np.isfinite(self.errors).all() and (self.slack[small] <= BLIND * ordinary).all()
+        """Whether all prices have errors, and no state stays for rounding errors alone."""
+        small = self.equations.free[np.abs(self.work[:-1]) <= self.slack]
+        return bool(np.isfinite(self.errors).all()) and all_at_no_work(
+            self.equations, self.policy, small
         )
 
     def _check_indifferent(self) -> None:
