@@ -557,6 +557,20 @@ def test_another_name_of_the_backend_can_be_given(tmp_path: Path) -> None:
     assert "server cloud/node0 has maxconn 3" in haproxy("-f", "haproxy.cfg", cwd=tmp_path).stdout
 
 
+def test_a_rule_in_a_frontend_fails_and_says_so(tmp_path: Path) -> None:
+    def early(text: str) -> str:
+        rule = "    http-request set-var(txn.early) lua.index.policy_improvement\n"
+        return text.replace("    default_backend", rule + "    default_backend")
+
+    async def test() -> None:
+        async with cloud(tmp_path, early) as c:
+            assert await c.probe() == ("0,0,0", "node0")
+            log = c.balancer.log
+            await eventually(lambda: "server doesn't exist" in log.read_text(encoding="utf-8"))
+
+    run(test())
+
+
 @pytest.mark.slow
 def test_the_sample_fits_the_scenario_it_names(tmp_path: Path) -> None:
     scenario = SAMPLE.parents[2] / "experiments" / "base_like_1.toml"
