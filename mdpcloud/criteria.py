@@ -70,7 +70,11 @@ class Discounted:
         """
         if discrete != (self.factor is not None):
             kind, right = ("discrete", "factor") if discrete else ("continuous", "rate")
-            raise InputError(f"the model is in {kind} time: use Discounted({right}=...)")
+            given = "rate" if discrete else "factor"
+            raise InputError(
+                f"the model is in {kind} time: use Discounted({right}=...), not {given}="
+                f"{self.rate if self.factor is None else self.factor:g}"
+            )
         if self.rate is not None:
             return self.rate
         factor = max(self.factor or 0.0, SMALLEST_FACTOR)

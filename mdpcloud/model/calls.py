@@ -35,7 +35,7 @@ def call(function: Callable[[Any], Any], x: Any, owner: str) -> Any:
         raise unknown_axis(error, x, owner) from error
     except (ValueError, TypeError, IndexError) as error:
         raise InputError(
-            f"{owner}: the function does not work on the arrays of coordinates in x ({error}); "
+            f"{owner}: the function does not work on arrays of states ({error}); "
             "write np.where for if, np.minimum for min, & for and"
         ) from error
 

@@ -44,6 +44,8 @@ def plot_index(result: ArmIndex, *, title: str = "", unit: str = "") -> Figure:
     InputError
         When there is nothing to draw.
     """
+    if not isinstance(result, ArmIndex):
+        raise InputError(f"{result!r} is no index; give what mdpcloud.indices.whittle returns")
     path, values = result.path, result.values
     n = path.first.size if path is not None else 0 if values is None else values.size
     bars = path is not None and 0 < n <= MOST_ROWS

@@ -61,7 +61,7 @@ def test_a_rate_that_is_no_number_from_zero_on_is_refused(form, rate, said):
         (lambda x: 1.0 if x.jobs > 0 else 2.0, "write np.where for if"),
         (lambda x: min(x.jobs, 2), "np.minimum for min"),
         (lambda x: x.jobs > 1 and x.jobs < 3, "& for and"),
-        (lambda x: float(x.jobs), "does not work on the arrays of coordinates in x"),
+        (lambda x: float(x.jobs), "does not work on arrays of states"),
         (lambda x: np.ones(7) * x.jobs, "shapes (7,) (4,)"),
         (lambda x: np.ones(2)[x.jobs], "index 2 is out of bounds"),
         (lambda x: x.jbos, "x has no axis 'jbos'; did you mean 'jobs'?"),

@@ -41,9 +41,11 @@ def test_sparse_matrices_are_checked_in_the_same_way(dense_first):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"costs0": [1.0, np.inf]}, "costs0 of state 1 is not finite"),
+        ({"costs0": [1.0, np.inf], "costs1": 0.0}, "costs0 of state 1 is not finite"),
         ({"rewards1": [np.nan, 0.0]}, "rewards1 of state 0 is not finite"),
         ({"work1": [1.0, 2.0, 3.0]}, r"work1 has shape \(3,\)"),
+        ({"costs0": [1.0, 2.0]}, "costs1 is missing; give both costs"),
+        ({"costs1": 3.0}, "costs0 is missing; give both costs"),
         ({"costs0": [1.0, 2.0], "rewards1": [1.0, 2.0]}, "costs and rewards are both given"),
     ],
 )
@@ -57,6 +59,19 @@ def test_rates_must_sum_to_zero_and_be_positive_off_the_diagonal():
         mc.indices.rate_arm(Q, [[-2.0, 2.0], [2.0, -1.0]])
     with pytest.raises(mc.InputError, match=r"Q0\[0, 1\] is -2"):
         mc.indices.rate_arm(-Q, Q)
+
+
+def test_probabilities_for_rates_are_told_apart():
+    with pytest.raises(mc.InputError, match=r"mdpcloud\.indices\.arm takes steps"):
+        mc.indices.rate_arm(P, P)
+
+
+def test_arms_and_indices_are_shown_in_a_line():
+    shown = mc.indices.arm(P, P, rewards1=[1.0, 2.0])
+    assert repr(shown) == "<Arm of 2 states in discrete time, dense>"
+    assert repr(mc.indices.whittle(shown)).startswith("<ArmIndex: indexable, 2 states, estimate")
+    multichain = mc.indices.whittle(mc.indices.arm(np.eye(2), np.eye(2), rewards1=[1.0, 2.0]))
+    assert repr(multichain).startswith("<ArmIndex: multichain, a policy has 2 recurrent classes")
 
 
 def test_rewards_are_negative_costs():

@@ -27,7 +27,7 @@ def test_numbers_functions_and_arrays_build_the_same_arm() -> None:
 
 
 def test_the_general_arm_has_the_same_rates() -> None:
-    arm = birth_death_arm(1.0, 2.0, 3.0, lambda i: 4.0 * i, costs1=5.0, room=2).general()
+    arm = birth_death_arm(1.0, 2.0, 3.0, lambda i: 4.0 * i, 0.0, 5.0, room=2).general()
     assert arm.is_sparse
     assert not arm.discrete
     np.testing.assert_array_equal(arm.moves[0].toarray(), [[-1, 1, 0], [3, -4, 1], [0, 3, -3]])
@@ -56,7 +56,7 @@ def test_a_cut_arm_is_built_again_with_twice_the_room() -> None:
 
 
 def test_arrays_cannot_be_enlarged() -> None:
-    assert birth_death_arm(1.0, 0.0, 1.0, 1.0, np.arange(4.0), room=3).enlarged is None
+    assert birth_death_arm(1.0, 0.0, 1.0, 1.0, np.arange(4.0), 0.0, room=3).enlarged is None
 
 
 def test_where_only_births_differed_the_last_state_of_a_cut_takes_the_fewer() -> None:
@@ -80,7 +80,7 @@ def test_where_only_births_differed_the_last_state_of_a_cut_takes_the_fewer() ->
         ({"births1": lambda i: 1.0 - 2.0 * i}, "births1 of state 1 is -1"),
         ({"births1": lambda i: np.ones(7)}, r"births1 has shape \(7,\)"),
         ({"births1": float("inf")}, "births1 of state 0 is not finite"),
-        ({"costs0": [0.0, float("nan")]}, "costs0 of state 1 is not finite"),
+        ({"costs0": [0.0, float("nan")], "costs1": 0.0}, "costs0 of state 1 is not finite"),
         ({"costs0": 1.0, "rewards1": 1.0}, "costs and rewards are both given"),
         ({"work1": [1.0, 1.0, 1.0]}, r"work1 has shape \(3,\)"),
         ({"rewards0": "many"}, "rewards0 is not an array of numbers"),
@@ -92,3 +92,8 @@ def test_wrong_input_is_named(changes: dict[str, Any], message: str) -> None:
     given = {"births0": 1.0, "births1": 0.0, "deaths0": 1.0, "deaths1": 1.0, "room": 1, **changes}
     with pytest.raises(InputError, match=message):
         birth_death_arm(**given)
+
+
+def test_a_function_that_takes_single_states_only_is_named():
+    with pytest.raises(InputError, match=r"deaths1: the function .*np\.where"):
+        birth_death_arm(1.0, 0.0, 1.0, lambda i: 1.0 if i else 0.0, room=5)

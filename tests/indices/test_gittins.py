@@ -98,7 +98,7 @@ def test_the_index_is_whittles_of_the_arm_that_rests(given_arm: TestArm, is_spar
     P, costs, n = given_arm.moves[1], given_arm.costs[1], given_arm.n
     given = sparse.csr_array(P) if is_sparse else P
     found = gittins(given, costs=costs, criterion=given_arm.criterion)
-    path = price_path(arm(np.eye(n), P, costs1=costs), float(given_arm.alpha))
+    path = price_path(arm(np.eye(n), P, 0.0, costs), float(given_arm.alpha))
     prices = np.empty(n)
     prices[path.states] = path.prices
     assert not path.active.any()
@@ -191,7 +191,7 @@ def test_many_blocks_agree_with_the_path_of_prices() -> None:
     given_arm = make_arm("dense", 6, 700)
     P, costs = given_arm.moves[1], given_arm.costs[1]
     found = gittins(P, costs=costs, criterion=mc.Discounted(factor=0.5))
-    path = price_path(arm(np.eye(700), P, costs1=costs), 1.0)
+    path = price_path(arm(np.eye(700), P, 0.0, costs), 1.0)
     prices = np.empty(700)
     prices[path.states] = path.prices
     assert found.index == pytest.approx(prices, abs=1e-11)

@@ -55,3 +55,8 @@ def test_an_arm_with_nothing_to_draw_is_refused():
 def test_an_arm_of_one_state_is_drawn():
     still = [[1.0]]
     assert isinstance(plot_index(mc.indices.whittle(mc.indices.arm(still, still))), Figure)
+
+
+def test_what_is_no_index_is_refused():
+    with pytest.raises(mc.InputError, match="is no index; give what"):
+        plot_index(mc.indices.arm([[1.0]], [[1.0]]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ MOST_STATES = 1_000_000
 MOST_SETS = 10_000  # sets of active arms
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fleet:
     """A few arms together; `fleet` builds it.
 
@@ -54,6 +54,9 @@ class Fleet:
     budget: int
     sets: NDArray[np.bool_]
     model: Any
+
+    def __repr__(self) -> str:
+        return f"<Fleet of {len(self.arms)} arms, {math.prod(self.shape)} joint states>"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -111,6 +114,11 @@ class Fleet:
 
     def _tables(self, indices: Sequence[Any]) -> list[Floats]:
         """One index (n,) per arm."""
+        alone = isinstance(indices, ArmIndex) or (
+            isinstance(indices, np.ndarray) and indices.ndim < 2
+        )
+        if alone or not isinstance(indices, Iterable):
+            raise InputError("indices must be a list with the index of each arm, or distinct arm")
         given = list(indices)
         if len(given) != len(self.arms):
             distinct = [id(one) for one in self._distinct]

@@ -49,7 +49,8 @@ def steps_model(arms: Sequence[Arm], sets: NDArray[np.bool_]) -> TabularModel:
     if total > MOST_MOVES:
         raise InputError(
             f"the joint matrices of {len(arms)} arms have {total:.3g} entries; at most "
-            f"{MOST_MOVES:.0e} are supported"
+            f"{MOST_MOVES:.0e} can be solved exactly. mdpcloud.indices.relax bounds fleets of any "
+            "size"
         )
     costs = np.stack([_joint_cost(arms, active) for active in sets], axis=1)
     _check_allowed(arms, costs)

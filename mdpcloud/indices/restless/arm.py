@@ -35,7 +35,7 @@ __all__ = ["Arm", "Label", "arm", "check_moves", "named_costs", "per_state", "ra
 Label: TypeAlias = Callable[[int], str]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Arm:
     """A checked restless arm; `arm`, `rate_arm` and `model_arm` build it.
 
@@ -67,6 +67,13 @@ class Arm:
     forced: NDArray[np.bool_]
     label: Label = str
     enlarged: Callable[[], Arm] | None = None
+
+    def __repr__(self) -> str:
+        time, form = (
+            "discrete" if self.discrete else "continuous",
+            "sparse" if self.is_sparse else "dense",
+        )
+        return f"<Arm of {self.n} states in {time} time, {form}>"
 
     @property
     def n(self) -> int:
@@ -156,7 +163,7 @@ def rate_arm(
 
     Examples
     --------
-    >>> rate_arm([[-1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [2.0, -2.0]], costs0=[0.0, 3.0]).discrete
+    >>> rate_arm([[-1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [2.0, -2.0]], [0.0, 3.0], 1.0).discrete
     False
     """
     moves = _moves(Q0, Q1, ("Q0", "Q1"), discrete=False)
@@ -177,8 +184,15 @@ def _built(moves: tuple[Any, Any], costs: tuple[Any, Any], work: Any, discrete: 
 
 
 def named_costs(costs0: Any, costs1: Any, rewards0: Any, rewards1: Any) -> tuple[Any, Any]:
-    """Name and cost of each action, from costs or rewards."""
+    """Name and cost of each action, from costs or rewards.
+
+    A reward that is not given is 0; a single cost is refused, as costs that forget an action look
+    like those of another problem.
+    """
     if rewards0 is None and rewards1 is None:
+        if (costs0 is None) != (costs1 is None):
+            missing = "costs0" if costs0 is None else "costs1"
+            raise InputError(f"{missing} is missing; give both costs, 0 for an action without any")
         return ("costs0", costs0), ("costs1", costs1)
     if costs0 is not None or costs1 is not None:
         raise InputError("costs and rewards are both given; give one of them")
@@ -257,4 +271,9 @@ def _check_sums(matrix: Any, name: str, wanted: float, scale: Floats) -> None:
     wrong = ~(np.abs(totals - wanted) <= ROW_SUM_TOLERANCE * scale)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise InputError(f"row {i} of {name} sums to {totals[i]:.10g}; it must sum to {wanted:g}")
+        hint = ""
+        if wanted == 0.0 and totals[i] > 0.0:
+            hint = " (the diagonal is minus the sum of the rates; mdpcloud.indices.arm takes steps)"
+        raise InputError(
+            f"row {i} of {name} sums to {totals[i]:.10g}; it must sum to {wanted:g}{hint}"
+        )

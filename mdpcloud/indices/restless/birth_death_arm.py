@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.indices.restless.arm import Arm, Label, named_costs, per_state, rate_arm
+from mdpcloud.model.calls import call
 from mdpcloud.model.matrices import Floats
 from mdpcloud.queues.border import checked_count
 
@@ -21,7 +22,7 @@ Rates: TypeAlias = "ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]"
 """A number, one per state, or a function of the array of states."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BirthDeathArm:
     """A checked birth-death arm in continuous time; `birth_death_arm` builds it.
 
@@ -48,6 +49,9 @@ class BirthDeathArm:
     enlarged: Callable[[], BirthDeathArm] | None = None
     top: int | None = None
     label: Label = str
+
+    def __repr__(self) -> str:
+        return f"<BirthDeathArm of {self.n} states>"
 
     @property
     def n(self) -> int:
@@ -135,8 +139,12 @@ def birth_death_arm(
     states = np.arange(_size(given, room))
     births = _rates("births", births0, births1, states, end=-1)
     deaths = _rates("deaths", deaths0, deaths1, states, end=0)
-    costs = named_costs(*(_on_states(value, states) for value in priced))
-    work = tuple((f"work{a}", _on_states(value, states)) for a, value in enumerate((work0, work1)))
+    names = ("costs0", "costs1", "rewards0", "rewards1")
+    costs = named_costs(*(_on_states(v, states, n) for n, v in zip(names, priced, strict=True)))
+    work = tuple(
+        (name, _on_states(value, states, name))
+        for name, value in (("work0", work0), ("work1", work1))
+    )
     build = None
     if unbounded and not any(map(_is_array, given)):
         build = partial(
@@ -155,7 +163,8 @@ def birth_death_arm(
 def _closed(arm: BirthDeathArm, *births: Any) -> BirthDeathArm:
     """The cut of an arm; in its last state the action is decided if only births differed there."""
     last = arm.n - 1
-    wanted = [float(np.broadcast_to(_on_states(b, np.arange(arm.n)), arm.n)[last]) for b in births]
+    states = np.arange(arm.n)
+    wanted = [float(np.broadcast_to(_on_states(b, states, "births"), arm.n)[last]) for b in births]
     if arm.deaths[0, last] != arm.deaths[1, last] or wanted[0] == wanted[1]:
         return arm
     top = int(wanted[1] < wanted[0])
@@ -178,8 +187,8 @@ def _size(given: tuple[Any, ...], room: int | None) -> int:
     raise InputError("room is needed: no argument is an array of one number per state")
 
 
-def _on_states(value: Any, states: NDArray[np.int64]) -> Any:
-    return value(states) if callable(value) else value
+def _on_states(value: Any, states: NDArray[np.int64], name: str) -> Any:
+    return call(value, states, name) if callable(value) else value
 
 
 def _stacked(pair: tuple[tuple[str, Any], ...], states: NDArray[np.int64]) -> Floats:
@@ -189,7 +198,7 @@ def _stacked(pair: tuple[tuple[str, Any], ...], states: NDArray[np.int64]) -> Fl
 def _rates(name: str, first: Any, second: Any, states: NDArray[np.int64], end: int) -> Floats:
     """Checked rates of both actions, none of which leads out of the states at the end."""
     named = tuple((f"{name}{a}", value) for a, value in enumerate((first, second)))
-    found = _stacked(tuple((key, _on_states(value, states)) for key, value in named), states)
+    found = _stacked(tuple((key, _on_states(value, states, key)) for key, value in named), states)
     for (key, value), rates in zip(named, found, strict=True):
         if rates.min() < 0.0:
             state = int(np.argmax(rates < 0.0))

@@ -53,7 +53,7 @@ class Witness:
     policies: tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PricePath:
     """The optimal policy of the single-arm problem at every price.
 
@@ -91,6 +91,9 @@ class PricePath:
     errors: Floats
     complete: bool
 
+    def __repr__(self) -> str:
+        return f"<PricePath of {self.first.size} states with {self.prices.size} changes>"
+
     def policy(self, k: int) -> NDArray[np.bool_]:
         """Where the optimal policy is active between prices[k-1] and prices[k]."""
         active = self.first.copy()
@@ -99,7 +102,7 @@ class PricePath:
         return active
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArmIndex:
     """Verdict on an arm, and its index where there is one.
 
@@ -137,6 +140,15 @@ class ArmIndex:
     offender: NDArray[np.bool_] | None = None
     path: PricePath | None = None
     settled: NDArray[np.bool_] | None = None
+
+    def __repr__(self) -> str:
+        if self.values is None or self.error is None:
+            return f"<ArmIndex: {self.verdict}, {self.reason}>"
+        largest = float(np.max(self.error, initial=0.0))
+        return (
+            f"<ArmIndex: {self.verdict}, {self.values.size} states, "
+            f"{self.error_kind} of errors {largest:.1e}>"
+        )
 
     @property
     def is_indexable(self) -> bool:

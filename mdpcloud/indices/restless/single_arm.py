@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import SolveError
 from mdpcloud.indices.restless.arm import Arm
+from mdpcloud.indices.restless.units import in_units, restored
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["SingleArm", "equations", "solve_single_arm"]
@@ -104,16 +105,22 @@ def solve_single_arm(
     Raises
     ------
     SolveError
-        If a policy on the way has several recurrent classes, or policies do not settle.
+        If a policy on the way has several recurrent classes, policies do not settle, or numbers
+        are too far apart for float64.
     """
+    arm, alpha, units = in_units(arm, alpha)
     policy = np.where(arm.free, True if active is None else active, arm.forced)
-    costs = arm.costs + price * arm.work
+    with np.errstate(over="ignore", invalid="ignore"):
+        costs = arm.costs + np.ldexp(price, -units.price) * arm.work
+    if not np.isfinite(costs).all():
+        raise SolveError(f"price {price:.6g} is too large for float64")
     for _ in range(MOST_IMPROVEMENTS):
         values, error = _values(arm, policy, costs, alpha)
         advantage = _advantage(arm, values, costs)
         better = np.where(policy, advantage < -error, advantage > error) & arm.free
         if not better.any():
-            return SingleArm(policy, advantage, error)
+            error = float(restored(np.array(error), units.cost))
+            return SingleArm(policy, restored(advantage, units.cost), error)
         policy = policy ^ better
     raise SolveError(f"policies did not settle at price {price:.17g}")
 

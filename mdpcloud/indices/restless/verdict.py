@@ -106,7 +106,7 @@ def _indexed(arm: Arm, path: PricePath, spread: Floats) -> ArmIndex:
     values, error, cost, work = filled
     return ArmIndex(
         Verdict.INDEXABLE,
-        "every state becomes passive once as the price of work grows",
+        "every state becomes passive at most once as the price of work grows",
         values=values,
         error=error + spread,
         marginal_cost=cost,
