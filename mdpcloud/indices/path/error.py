@@ -106,8 +106,10 @@ def _noise(basis: Basis, scale: Floats, terms: Floats) -> Floats:
     """Root mean square effect of rounding in the residuals, and in the differences."""
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (terms.shape[0], 2 * PROBES))
     effect = basis.product(np.repeat(EPSILON * terms, PROBES, axis=1) * signs)
-    squares = (effect**2).reshape(-1, 2, PROBES).mean(axis=2)
-    noise: Floats = np.sqrt(squares) + EPSILON * scale
+    effect = np.abs(effect.reshape(-1, 2, PROBES))
+    top = effect.max(axis=2, keepdims=True)  # squares alone might overflow
+    np.divide(effect, top, out=effect, where=top > 0.0)
+    noise: Floats = top[..., 0] * np.sqrt((effect**2).mean(axis=2)) + EPSILON * scale
     return noise
 
 

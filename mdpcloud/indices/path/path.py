@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mdpcloud.indices.path.start import MultichainPolicy, first_policy
 from mdpcloud.indices.path.walk import Walk
 from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.indices.restless.result import PricePath
+from mdpcloud.indices.restless.units import Units, in_units, restored
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["MultichainPolicy", "price_path"]
@@ -25,6 +27,7 @@ Progress = Callable[[int, int], object]
 
 FEW, MOST_DENSE = 200, 4000  # states between which sparse moves are made dense where factors
 FULL = 0.05  # fill so much of a dense matrix
+LEAST_NUMBER = 2.0**-1074  # more than a price loses when it underflows
 SURE = 1e-10  # error of a price relative to prices and costs
 
 
@@ -61,7 +64,8 @@ def price_path(
     >>> price_path(arm(stay, move, rewards1=[1.0, 3.0]), 0.0).states
     array([0, 1])
     """
-    equations = equations_of(arm, alpha, start)
+    one, rate, units = in_units(arm, alpha)
+    equations = equations_of(one, rate, start)
     policy, basis = first_policy(equations)
     if FEW < arm.n <= MOST_DENSE and basis.fill > FULL:
         equations = equations_of(_dense(arm), alpha, start)
@@ -71,7 +75,7 @@ def price_path(
     while walk.step():
         if progress is not None:
             progress(min(len(walk.prices), expected), expected)
-    return _path(walk)
+    return _restored(_path(walk), units, discounted=alpha > 0.0)
 
 
 def _dense(arm: Arm) -> Arm:
@@ -100,6 +104,22 @@ def _path(walk: Walk) -> PricePath:
         marginal_work=marginal[:, 1],
         errors=errors[kept],
         complete=walk.complete,
+    )
+
+
+def _restored(path: PricePath, units: Units, discounted: bool) -> PricePath:
+    """The path in the units of the arm that was given."""
+    if units == Units():
+        return path
+    total = units.time if discounted else 0
+    return replace(
+        path,
+        prices=restored(path.prices, units.price),
+        errors=restored(path.errors, units.price) + LEAST_NUMBER,
+        costs=restored(path.costs, units.cost - total),
+        work=restored(path.work, units.work - total),
+        marginal_cost=restored(path.marginal_cost, units.cost),
+        marginal_work=restored(path.marginal_work, units.work),
     )
 
 

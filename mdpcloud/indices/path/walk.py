@@ -144,9 +144,8 @@ class Walk:
     def _is_sure(self) -> bool:
         """Whether all prices have errors, and no state stays for rounding errors alone."""
         small = self.equations.free[np.abs(self.work[:-1]) <= self.slack]
-        return bool(np.isfinite(self.errors).all()) and all_at_no_work(
-            self.equations, self.policy, small
-        )
+        known = np.isfinite(self.errors).all() and np.isfinite(self.slack).all()
+        return bool(known) and all_at_no_work(self.equations, self.policy, small)
 
     def _check_indifferent(self) -> None:
         """Raise if passivity is as good in active states, and leaves several recurrent classes."""
