@@ -32,8 +32,22 @@ def fraction(number: Any) -> Fraction:
 
 def exact(arm: BirthDeathArm, alpha: Fraction) -> ExactPath:
     """All optimal policies, from the general definition."""
-    moves = [fractions(q.toarray()) for q in arm.general().moves]
+    moves = [
+        generator(b, d) for b, d in zip(*map(fractions, (arm.births, arm.deaths)), strict=True)
+    ]
     return exact_path(moves, fractions(arm.costs), fractions(arm.work), alpha, discrete=False)
+
+
+def generator(births: list[Fraction], deaths: list[Fraction]) -> Any:
+    """Rows that sum to 0 exactly."""
+    rows = [[Fraction(0)] * len(births) for _ in births]
+    for i, (up, down) in enumerate(zip(births, deaths, strict=True)):
+        rows[i][i] = -up - down
+        if up:
+            rows[i][i + 1] = up
+        if down:
+            rows[i][i - 1] = down
+    return rows
 
 
 def built(rates: np.ndarray, costs: np.ndarray, work: np.ndarray) -> BirthDeathArm:

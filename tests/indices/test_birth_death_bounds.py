@@ -152,3 +152,51 @@ def test_a_rate_that_underflows_on_the_way_comes_back() -> None:
     assert (blocks[:, 0] > 0.0).all()
     assert rates[20] == 0.0
     assert rates[-1] > 0.0
+
+
+# --- indices under another order of the states ----------------------------------------------------
+
+STEEP = (  # births, deaths, costs and rate of arms with two indices that only rounding tells apart
+    (
+        [[8.228404094360791e18, 0.004257705443335271, 0.0], [2.36430607e-08, 1.70251392e23, 0.0]],
+        [[0.0, 6427095353655585.0, 6.3669374860426296e16], [0.0, 148355679697199.34, 0.05767578]],
+        [[0.46168584, 0.13949626, 0.1000153], [-0.01021190, 0.59517771, -1.58918464]],
+        1e-3,
+    ),
+    (
+        [[1.475811929, 1.92127817e-25, 13.9316478, 0.0], [2.89196e-17, 3.4055289e25, 1.019e-4, 0]],
+        [[0.0, 4.2651e-24, 7.548983e26, 3.6327903e15], [0.0, 3.7024e-10, 1.733521e-13, 9.6899e-11]],
+        [[0.3502995, -1.5418081, 0.0533099, -0.1030892], [0.1446795, -1.231324, -0.734, -1.2744]],
+        1e-12,
+    ),
+)
+
+
+@pytest.mark.parametrize("given_arm", STEEP)
+def test_no_tie_is_certified_where_the_index_hangs_on_its_order(given_arm: tuple) -> None:
+    births, deaths, costs, rate = given_arm
+    arm = birth_death_arm(*births, *deaths, *costs, unbounded=False)
+    assert_bounds_hold(arm, rate)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-309, 1e-320])
+def test_bounds_hold_for_rates_over_sixty_decades_and_tiny_costs(scale: float) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        n = int(rng.integers(1, 5))
+        births, deaths = 10.0 ** rng.uniform(-30, 30, (2, 2, n))
+        births[:, -1], deaths[:, 0] = 0.0, 0.0
+        costs = scale * np.cumsum(rng.random(n)) if rng.random() < 0.5 else rng.random((2, n))
+        costs = np.broadcast_to(costs, (2, n))
+        arm = birth_death_arm(*births, *deaths, *costs, unbounded=False)
+        assert_bounds_hold(arm, float(rng.choice([1e-12, 1e-3, 1.0])))
+
+
+def assert_bounds_hold(arm: BirthDeathArm, rate: float) -> None:
+    found = birth_death_index(arm, rate)
+    if found is None:
+        return
+    path = exact(arm, Fraction(rate))
+    assert path.verdict == found.verdict
+    for i in range(arm.n):
+        assert within(float(found.index[i]), float(found.error[i]), *path.index_range(i)), i

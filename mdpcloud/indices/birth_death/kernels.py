@@ -25,6 +25,7 @@ from mdpcloud.indices.birth_death.block_kernels import (
 from mdpcloud.solve.transient.twofold_kernels import _fused
 
 LEAST_TOTAL = 2.0**-960  # of Z, below which the policy counts as multichain
+LEAST_NUMBER = 2.0**-1074  # more than a quotient loses when it underflows
 SAFETY = 1.0 + 2.0**-20
 LOST = 2.0**-10  # spread at which the rates have no digits worth speaking of
 
@@ -124,6 +125,12 @@ def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ord
     status, turns_active, turns_passive
         `CERTIFIED` if marginal work is positive, or why not; and whether some state's marginal work
         may fall as more, or fewer, states become active.
+
+    Notes
+    -----
+    Two neighbours that tie within their errors may change in the other order. The policies are
+    others then, and so are the indices, but not by more than the errors unless marginal work falls
+    on the way to these policies; there nothing is certified.
     """
     n = work.shape[1]
     k = 0 if step > 0 else n - 1
@@ -131,8 +138,10 @@ def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ord
     block = START
     least, least_error = math.inf, 0.0
     turns_active, turns_passive = False, False
+    least_turns = False
     for position in range(n):
         far = _seen_back(beyond, k)
+        turn_active, turn_passive = False, False
         b0, b1, d0, d1 = onward[0, k], onward[1, k], back[0, k], back[1, k]
         if not (_meets(b0, d0, block[0][0], far[0][0]) and _meets(b1, d1, block[0][0], far[0][0])):
             return MULTICHAIN, True, True
@@ -169,13 +178,18 @@ def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ord
             error = SAFETY * (saved_error + abs(index) * done_error) / sure
             if not error < math.inf:
                 return NO_MARGIN, True, True
-            found[0, k], found[1, k] = index, error + 4.0 * UNIT * abs(index)
+            found[0, k], found[1, k] = index, error + 4.0 * UNIT * abs(index) + LEAST_NUMBER
         found[2, k], found[3, k] = saved / total, done / total
-        if ordered and found[1, k] >= 0.0:
-            if found[0, k] > least and not found[0, k] - least <= found[1, k] + least_error:
+        if found[1, k] >= 0.0:
+            tied = abs(found[0, k] - least) <= found[1, k] + least_error
+            if ordered and found[0, k] > least and not tied:
                 return DISORDER, True, True
+            if tied and (least_turns or turn_passive):
+                return NO_MARGIN, True, True
             if found[0, k] < least:
-                least, least_error = found[0, k], found[1, k]
+                least, least_error, least_turns = found[0, k], found[1, k], turn_active
+            elif tied:
+                least_turns = turn_active
         if position < n - 1:
             block = _with_state(block, alpha, *rows, k, k + step, given)
             k += step
