@@ -132,10 +132,20 @@ end
 
 local OUTSIDE = "outside"
 
+local function check_known(servers, names, backend)
+  local known = { [OUTSIDE] = true }
+  for _, name in ipairs(names) do known[name] = true end
+  for name in pairs(servers) do
+    check(known[name], "backend %s has the server %s, which is no node of the table: no job would " ..
+      "ever go there; the nodes' servers are %s", backend, name, table.concat(names, ", "))
+  end
+end
+
 -- By the place of its node in the table; HAProxy has the servers once it has read the configuration.
-local function find_servers(t, backend)
+local function find_servers(t, names, backend)
   local proxy = core.backends[backend]
   check(proxy, "there is no backend %s (setenv MDPCLOUD_BACKEND names another)", backend)
+  check_known(proxy.servers, names, backend)
   local found = {}
   for k, node in ipairs(t.nodes) do
     local server = proxy.servers[node.server]
@@ -149,6 +159,15 @@ local function find_servers(t, backend)
   return found
 end
 
+local function say_what_is_loaded(t, names, policies)
+  local listed = {}
+  for policy in pairs(policies) do listed[#listed + 1] = policy end
+  table.sort(listed)
+  core.log(core.notice, string.format("index table: %s (%s), sha256 %s, nodes %s, policies %s",
+    t.name, t.system, t.scenario_sha256 and t.scenario_sha256:sub(1, 12) or "none",
+    table.concat(names, " "), table.concat(listed, " ")))
+end
+
 local function is_true(value)  -- HAProxy 2.6 gives Lua 0 and 1 for booleans
   return value ~= 0 and value ~= false
 end
@@ -157,7 +176,10 @@ local function register(t, rules)
   local n, names, servers = #t.nodes, {}, nil
   local backend = os.getenv("MDPCLOUD_BACKEND") or "nodes"
   for k, node in ipairs(t.nodes) do names[k] = node.server end
-  core.register_init(function() servers = find_servers(t, backend) end)
+  core.register_init(function()
+    servers = find_servers(t, names, backend)
+    say_what_is_loaded(t, names, rules)
+  end)
 
   local jobs = {}
 

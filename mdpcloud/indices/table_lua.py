@@ -85,14 +85,15 @@ def _heading(table: IndexTable) -> Iterator[str]:
         f"Units: time in {units.time}, costs in {units.cost}, the index in {units.index}.",
         f"A job sent outside costs {table.outside_cost!r}. Ties: {table.ties.rule}.",
         "",
-        "The backend's servers; maxconn is the number of servers of the node:",
+        "The backend's lines; maxconn is the number of servers of the node:",
+        "  http-request set-var(txn.node) lua.index.POLICY(txn.jobs)",
+        "  use-server %[var(txn.node)] if { var(txn.node) -m found }",
+        f"  server {OUTSIDE} ADDRESS:PORT id 1",
     ]
-    names = server_names(table.nodes)
     lines += [
         f"  server {name} ADDRESS:PORT maxconn {node.servers}"
-        for name, node in zip(names, table.nodes, strict=True)
+        for name, node in zip(server_names(table.nodes), table.nodes, strict=True)
     ]
-    lines += [f"  use-server {name} if {{ var(txn.node) -m str {name} }}" for name in names]
     return (f"-- {' '.join(line.splitlines())}".rstrip() if line else "--" for line in lines)
 
 

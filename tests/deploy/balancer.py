@@ -34,11 +34,12 @@ needs_haproxy = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 SAMPLE = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
 PATIENCE = 10.0  # seconds until a test gives up waiting
 
-RULES = re.compile(r"(?m)^ +(use-server|server) .*\n")
+SERVERS = re.compile(r"(?m)^ +server .*\n")
 PROBE = (
     "    http-request return status 200 content-type text/plain "
     'lf-string "%[var(txn.jobs)] %[var(txn.node)]" if { path /probe }\n'
 )
+SENT = "    use-server %[req.hdr(node)] if { req.hdr(node) -m found }\n"
 
 
 def haproxy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -62,9 +63,7 @@ def _environment(**more: str) -> dict[str, str]:
 def backend_lines(table: IndexTable, ports: Mapping[str, int]) -> list[str]:
     """Lines of the backend that depend on the table."""
     names = server_names(table.nodes)
-    lines = [f"    use-server {name} if {{ var(txn.node) -m str {name} }}" for name in names]
-    lines += [f"    server outside 127.0.0.1:{ports['outside']} id 1"]
-    return lines + [
+    return [f"    server outside 127.0.0.1:{ports['outside']} id 1"] + [
         f"    server {name} 127.0.0.1:{ports[name]} id {10 + k} maxconn {node.servers} check"
         for k, (name, node) in enumerate(zip(names, table.nodes, strict=True))
     ]
@@ -77,14 +76,12 @@ def configuration(table: IndexTable, ports: Mapping[str, int], most: int = 200) 
     requests with a header ``node`` go to that server, whatever the rule chose. There are at most
     `most` connections at once.
     """
-    text = re.sub(RULES, "", SAMPLE.read_text(encoding="utf-8"))
+    text = re.sub(SERVERS, "", SAMPLE.read_text(encoding="utf-8"))
     text = re.sub(r"(?m)^    maxconn \d+", f"    maxconn {most}", text)
-    lines = [f"    use-server {name} if {{ req.hdr(node) {name} }}" for name in ports]
-    lines += backend_lines(table, ports)
     decision = re.compile(r"(?m)^ +http-request set-var\(txn.node\).*\n")
     assert decision.search(text)
-    text = decision.sub(lambda found: found[0] + PROBE, text)
-    text += "\n".join(lines) + "\n"
+    text = decision.sub(lambda found: found[0] + PROBE + SENT, text)
+    text += "\n".join(backend_lines(table, ports)) + "\n"
     return text.replace("global\n", "global\n    stats socket unix@stats.sock level admin\n", 1)
 
 

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from mdpcloud.cli.app import app
 from mdpcloud.indices.table import IndexTable
 from mdpcloud.indices.table_lua import server_names, to_lua
 from tests.deploy.balancer import (
-    RULES,
     SAMPLE,
+    SERVERS,
     Balancer,
     backend_lines,
     configuration,
@@ -473,6 +474,38 @@ def test_a_job_goes_outside_when_the_rule_fails(tmp_path: Path) -> None:
     run(test())
 
 
+@pytest.mark.parametrize("choice", ["nowhere", "outside", "", "node1"])
+def test_a_job_goes_outside_where_the_choice_is_no_server_that_is_up(
+    choice: str, tmp_path: Path
+) -> None:
+    def choosing(text: str) -> str:
+        return text.replace("lua.index.policy_improvement(txn.jobs)", f"str({choice})")
+
+    async def test() -> None:
+        async with cloud(tmp_path, choosing) as c:
+            await c.balancer.command("set server nodes/node1 state maint")
+            request = await c.send("/outside")
+            assert await request.answer() == (200, "ok\n")
+            assert c.servers["outside"].paths == ["/outside"]
+
+    run(test())
+
+
+def test_a_rule_that_is_not_used_shows_in_the_log(tmp_path: Path) -> None:
+    def unused(text: str) -> str:
+        return re.sub(r"(?m)^ +use-server %\[var.*\n", "", text)
+
+    async def test() -> None:
+        async with cloud(tmp_path, unused) as c:
+            request = await c.send("/unused")
+            assert await request.answer() == (200, "ok\n")
+            await eventually(lambda: len(c.decisions()) == 1)
+            (decision,) = c.decisions()
+            assert (decision["chosen"], decision["server"]) == ("node0", "outside")
+
+    run(test())
+
+
 def test_jobs_can_be_turned_away_instead_of_going_outside(tmp_path: Path) -> None:
     def closed(text: str) -> str:
         text = re.sub("(?m)^ +(use-server|server) outside .*\n", "", text)
@@ -504,10 +537,14 @@ EDITS = {
         "no finite index of state 4",
     ),
     "the policy": ("haproxy.cfg", "index.policy_", "index.polcy_", "'lua.index.polcy_improvement'"),
-    "a server": ("haproxy.cfg", "server node1 127", "server node7 127", "unable to find server"),
 }
 STARTS = {
     "servers": ("server node1 127.*", "", "backend nodes has no server node1, for node 1"),
+    "one more server": (
+        "server node1 ",
+        "server node7 127.0.0.1:1\n    server node1 ",
+        "backend nodes has the server node7, which is no node of the table",
+    ),
     "maxconn": ("maxconn 2 ", "maxconn 3 ", "server nodes/node0 has maxconn 3, but its node has 2"),
     "no maxconn": (
         "maxconn 2 ",
@@ -540,13 +577,23 @@ def test_haproxy_does_not_accept_a_mistake_in(what: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("what", STARTS)
 def test_haproxy_does_not_start_with_other_nodes_than_the_tables(what: str, tmp_path: Path) -> None:
     before, after, message = STARTS[what]
-    text = re.sub(r"(?m)^ *(use-server|bind) .*\n", "", configuration(TABLE, PORTS))
+    text = re.sub(r"(?m)^ *bind .*\n", "", configuration(TABLE, PORTS))
     edited = re.sub(f"(?m){before}", after, text)
     assert edited != text
     write(tmp_path, edited)
     found = haproxy("-f", "haproxy.cfg", cwd=tmp_path)
     assert found.returncode == 1
     assert message in found.stdout
+
+
+def test_the_log_begins_with_the_table_that_is_loaded(tmp_path: Path) -> None:
+    table = replace(TABLE, scenario_sha256="3af7" + "0" * 60)
+    with running(table, configuration(table, PORTS), tmp_path) as balancer:
+        first = balancer.log.read_text(encoding="utf-8").splitlines()[0]
+    assert first.endswith(
+        "index table: three nodes (cloud_routing), sha256 3af700000000, nodes node0 node1 node2, "
+        "policies policy_improvement restless_bandit"
+    )
 
 
 def test_another_name_of_the_backend_can_be_given(tmp_path: Path) -> None:
@@ -578,7 +625,7 @@ def test_the_sample_fits_the_scenario_it_names(tmp_path: Path) -> None:
     table = IndexTable.from_json(CliRunner().invoke(app, [*command, "json"]).stdout)
     ports = {"outside": 9000, "node0": 9100, "node1": 9101, "node2": 9102}
     sample = SAMPLE.read_text(encoding="utf-8")
-    assert [found[0].rstrip() for found in RULES.finditer(sample)] == backend_lines(table, ports)
+    assert [found[0].rstrip() for found in SERVERS.finditer(sample)] == backend_lines(table, ports)
     lua = CliRunner().invoke(app, [*command, "lua"]).stdout
     assert lua == to_lua(table)
     (tmp_path / "indices.lua").write_text(lua, encoding="utf-8")

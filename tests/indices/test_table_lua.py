@@ -164,6 +164,7 @@ def test_the_file_says_what_the_table_says() -> None:
         "outside_cost = 0.25",
         'rule = "fastest", margin = 2.5e-14',
         'index = "euro per job"',
+        "--   use-server %[var(txn.node)] if { var(txn.node) -m found }",
         "--   server node0 ADDRESS:PORT maxconn 2",
     ):
         assert part in text
