@@ -163,9 +163,10 @@ local function say_what_is_loaded(t, names, policies)
   local listed = {}
   for policy in pairs(policies) do listed[#listed + 1] = policy end
   table.sort(listed)
-  core.log(core.notice, string.format("index table: %s (%s), sha256 %s, nodes %s, policies %s",
+  local text = string.format("index table: %s (%s), sha256 %s, policies %s, nodes %s",
     t.name, t.system, t.scenario_sha256 and t.scenario_sha256:sub(1, 12) or "none",
-    table.concat(names, " "), table.concat(listed, " ")))
+    table.concat(listed, " "), table.concat(names, " "))
+  core.log(core.notice, (text:gsub("%c", " ")))
 end
 
 local function is_true(value)  -- HAProxy 2.6 gives Lua 0 and 1 for booleans

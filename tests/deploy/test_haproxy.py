@@ -587,12 +587,12 @@ def test_haproxy_does_not_start_with_other_nodes_than_the_tables(what: str, tmp_
 
 
 def test_the_log_begins_with_the_table_that_is_loaded(tmp_path: Path) -> None:
-    table = replace(TABLE, scenario_sha256="3af7" + "0" * 60)
+    table = replace(TABLE, name="three\nnodes", scenario_sha256="3af7" + "0" * 60)
     with running(table, configuration(table, PORTS), tmp_path) as balancer:
         first = balancer.log.read_text(encoding="utf-8").splitlines()[0]
     assert first.endswith(
-        "index table: three nodes (cloud_routing), sha256 3af700000000, nodes node0 node1 node2, "
-        "policies policy_improvement restless_bandit"
+        "index table: three nodes (cloud_routing), sha256 3af700000000, "
+        "policies policy_improvement restless_bandit, nodes node0 node1 node2"
     )
 
 
