@@ -3,7 +3,8 @@
     const long jobs[MDPCLOUD_NODES] = {3, 0, 7};
     int choice = mdpcloud_decide(MDPCLOUD_POLICY_IMPROVEMENT, jobs);
 
-0 is outside, k + 1 is node k, and -1 says that some number of jobs is negative.
+0 is outside, k + 1 is node k, and -1 says that some number of jobs is negative, or that there is no
+such policy.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ TAKEN = ("nodes", "index_table_h")  # names of other macros
 HEADER = """\
 /* Index table of mdpcloud. A price is the index of a state plus the node's charge. A job goes to
    the first node, in the order of ties, whose price is within the margin of the least one.
+
+   const long jobs[MDPCLOUD_NODES] = {{0}}; at each node, in service and waiting
+   int choice = mdpcloud_decide(MDPCLOUD_{policy}, jobs);
 
 {facts}
 */
@@ -49,7 +53,8 @@ struct mdpcloud_prices {{
 DECIDE = """\
 static const int mdpcloud_order_of_ties[MDPCLOUD_NODES] = {{{order}}};
 
-/* Choice for one more job: 0 is outside, k + 1 is node k, -1: some number of jobs is negative. */
+/* Choice for one more job: 0 is outside, k + 1 is node k, -1: some number of jobs is negative, or
+   there is no such policy. */
 static inline int mdpcloud_decide(enum mdpcloud_policy policy, const long jobs[MDPCLOUD_NODES])
 {{
     double price[MDPCLOUD_NODES];
@@ -57,6 +62,8 @@ static inline int mdpcloud_decide(enum mdpcloud_policy policy, const long jobs[M
     double most;
     int k;
 
+    if ((unsigned int)policy >= {policies})
+        return -1;
     for (k = 0; k < MDPCLOUD_NODES; k++) {{
         const struct mdpcloud_prices *node = &mdpcloud_table[policy][k];
         if (jobs[k] < 0)
@@ -88,9 +95,12 @@ def to_c(table: IndexTable) -> str:
         facts="\n".join(f"   {_harmless(fact)}" for fact in facts(table)),
         nodes=len(table.nodes),
         policies=",\n".join(f"    MDPCLOUD_{name.upper()}" for name in names),
+        policy=names[0].upper(),
     )
     decide = DECIDE.format(
-        order=", ".join(map(str, table.ties.order)), margin=_number(table.ties.margin)
+        policies=len(names),
+        order=", ".join(map(str, table.ties.order)),
+        margin=_number(table.ties.margin),
     )
     return header + "\n".join(_tables(table, names)) + "\n\n" + decide
 

@@ -109,6 +109,15 @@ def test_a_negative_number_of_jobs_has_no_decision(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler (cc)")
+@pytest.mark.parametrize("name", TABLES)
+def test_an_unknown_policy_has_no_decision(name: str, tmp_path: Path) -> None:
+    table: IndexTable = TABLES[name]()
+    jobs = (0,) * len(table.nodes)
+    wrong = [len(table.policies), 99, -1, -(2**31), 2**31 - 1]
+    assert decisions(tmp_path, table, [(policy, *jobs) for policy in wrong]) == [-1] * len(wrong)
+
+
 def test_the_header_says_what_the_table_says() -> None:
     text = to_c(IndexTable.from_json(json.dumps(RECORD)))
     for part in (
@@ -119,5 +128,7 @@ def test_the_header_says_what_the_table_says() -> None:
         "outside_cost: 0.25",
         'ties: {"rule": "fastest", "order": [1, 0], "margin": 2.5e-14}',
         '"index": "euro per job"',
+        "const long jobs[MDPCLOUD_NODES] = {0};",
+        "mdpcloud_decide(MDPCLOUD_POLICY_IMPROVEMENT, jobs);",
     ):
         assert part in text
