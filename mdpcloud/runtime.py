@@ -1,6 +1,6 @@
 """Decides by an index table: one file, standard library only, to be copied to where it is needed.
 
-The table is what ``mdpcloud indices FILE --format json`` prints. In state x, the jobs at each node
+The table is what ``mdpcloud indices FILE`` prints, its JSON form. In state x, the jobs at each node
 in service and waiting, one more job at node k has the price
 
     p_k = index_k[x_k] + charge_k,
@@ -14,6 +14,7 @@ infinite it goes outside::
     table = runtime.load("indices.json")
     choose = table.policy("policy_improvement")
     choose((3, 0, 7))  # 0: outside; k + 1: node k
+    table.scenario_sha256  # of the scenario that the table was made of, as sha256sum prints it
 
 From a shell: ``python runtime.py indices.json policy_improvement 3 0 7``. Python 3.8 or newer.
 """
@@ -54,6 +55,8 @@ class Table:
     ----------
     names, nodes : tuple of str
         The policies, and the nodes in the order of a state.
+    scenario_sha256 : str or None
+        Hash of the scenario file of which the table was made; nothing here compares it.
 
     Raises
     ------
@@ -66,6 +69,7 @@ class Table:
         self.document: dict[str, Any] = document
         self.names: tuple[str, ...] = tuple(document["policies"])
         self.nodes: tuple[str, ...] = tuple(node["name"] for node in document["nodes"])
+        self.scenario_sha256: str | None = document["scenario_sha256"]
 
     def policy(self, name: str) -> Callable[[Sequence[int]], int]:
         """Decider of a policy: from the jobs at each node to 0, outside, or k + 1, node k.
@@ -89,12 +93,13 @@ class Table:
 
 
 def load(path: Any) -> Table:
-    """Read and check the table in a JSON file.
+    """Read and check the table in a JSON file, given by its path.
 
     Raises
     ------
     TableError
-        If it is no index table of this version, or anything in it is wrong.
+        If it is no index table of this version, or anything in it is wrong; the message begins with
+        the path.
     OSError
         If the file cannot be read.
     """
@@ -103,7 +108,9 @@ def load(path: Any) -> Table:
     try:
         return loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise TableError(f"index table is not a text in UTF-8: {error}") from None
+        raise TableError(f"{path}: index table is not a text in UTF-8: {error}") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
 
 
 def loads(text: str) -> Table:
@@ -114,7 +121,7 @@ def loads(text: str) -> Table:
     except TableError:
         raise
     except (ValueError, RecursionError) as error:
-        raise TableError(f"index table is not JSON: {error}") from None
+        raise TableError(f"index table is not JSON, the only form read here: {error}") from None
     return Table(document)
 
 

@@ -312,8 +312,32 @@ def test_a_file_of_a_later_version_says_so() -> None:
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "indices.json").write_bytes(b"\xff")
-    with pytest.raises(runtime.TableError, match="UTF-8"):
+    with pytest.raises(runtime.TableError, match=r"indices.json: .* UTF-8"):
         runtime.load(tmp_path / "indices.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("policy,node,state,index", "is not JSON, the only form read here"),
+        (json.dumps({**RECORD, "state": ""}), "state must be a text that is not empty"),
+    ],
+)
+def test_what_is_wrong_with_a_file_begins_with_its_place(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(runtime.TableError) as caught:
+        runtime.load(file)
+    assert str(caught.value).startswith(f"{file}: index table")
+    assert message in str(caught.value)
+
+
+def test_a_table_tells_of_which_scenario_it_is() -> None:
+    assert runtime.loads(json.dumps(RECORD)).scenario_sha256 == RECORD["scenario_sha256"]
+    unknown = {**RECORD, "scenario_sha256": None}
+    assert runtime.loads(json.dumps(unknown)).scenario_sha256 is None
 
 
 # --- one file -------------------------------------------------------------------------------------
