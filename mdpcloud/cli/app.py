@@ -163,7 +163,10 @@ def indices(
         ),
     ] = None,
 ) -> None:
-    """Index tables of the system, per policy and node, for deployment."""
+    """Index tables of the system, per policy and node, for deployment.
+
+    JSON is what mdpcloud/runtime.py reads, lua is for HAProxy, c a header, csv for spreadsheets.
+    """
     from mdpcloud.cli import indices as work
     from mdpcloud.scenario import read_scenario
 

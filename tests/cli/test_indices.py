@@ -147,6 +147,21 @@ def test_the_other_forms_are_those_of_the_same_table(file: Path) -> None:
     assert not found
 
 
+@pytest.mark.parametrize("form", ["json", "lua"])
+def test_nodes_that_never_refuse_are_noted_beside_the_table(file: Path, form: str) -> None:
+    result = run(file, "--format", form)
+    assert "never refuses" not in result.stdout
+    noted = " ".join(result.stderr.split())
+    assert "note: nodes[1]: outsourcing costs 0.4, and a job there never more than 0.25" in noted
+    assert "nodes[0]" not in noted
+
+
+def test_where_every_node_refuses_there_is_no_note(file: Path) -> None:
+    cheap = SCENARIO.replace("outside_cost = 0.4", "outside_cost = 0.2")
+    file.write_text(cheap, encoding="utf-8")
+    assert run(file).stderr == ""
+
+
 def test_policies_and_the_length_of_endless_tables_can_be_chosen(file: Path) -> None:
     table = IndexTable.from_json(printed(file, "--policy", "restless_bandit", "--states", 200))
     (nodes,) = table.policies.values()
