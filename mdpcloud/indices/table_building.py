@@ -67,6 +67,13 @@ def index_table_of(
     system : str
         What the table says of its origin.
 
+    Returns
+    -------
+    IndexTable
+        Its ``to_json()`` is what `mdpcloud.runtime` reads; `mdpcloud.indices.table_lua.to_lua`,
+        `mdpcloud.indices.table_c.to_c` and `mdpcloud.indices.table_csv.to_csv` write the other
+        forms. ``dataclasses.replace`` gives it other units or another name.
+
     Raises
     ------
     InputError
@@ -83,7 +90,14 @@ def index_table_of(
     from mdpcloud import __version__
 
     outside_cost = checked_number("outside_cost", outside_cost, zero=True)
-    n = max((len(indices) for indices in policies.values()), default=0)
+    if not isinstance(policies, Mapping):
+        raise InputError(
+            "policies must be a mapping from names to a list of indices, one per node, as in "
+            f"{{'mine': [index, ...]}}, not {type(policies).__name__}"
+        )
+    for name, indices in policies.items():
+        _check_is_list(f"policies[{name!r}]", indices)
+    n = max(map(len, policies.values()), default=0)
     if n == 0:
         raise InputError("policies must have at least one policy with at least one node")
     names = [f"node {k}" for k in range(n)] if names is None else names
@@ -152,5 +166,13 @@ def _settled(arm: ArmIndex) -> Floats:
 
 def _check_lengths(columns: Mapping[str, Sequence[Any]], n: int) -> None:
     for name, column in columns.items():
+        _check_is_list(name, column)
         if len(column) != n:
             raise InputError(f"{name} has {len(column)} entries for {n} nodes; one each is needed")
+
+
+def _check_is_list(name: str, column: object) -> None:
+    """One entry for each node: a sequence or an array, but no text."""
+    is_list = isinstance(column, Sequence) or getattr(column, "ndim", 0) > 0
+    if not is_list or isinstance(column, str):
+        raise InputError(f"{name} must be a list with one entry per node, not {column!r:.60}")

@@ -17,6 +17,7 @@ from mdpcloud.systems import CloudRouting
 from mdpcloud.systems import Node as SystemNode
 
 INF, NAN = float("inf"), float("nan")
+ARM = ArmIndex(Verdict.INDEXABLE, "", np.array([0.0, 0.1]))
 
 
 def closing_arm(node: Node, rate: float, room: int) -> BirthDeathArm:
@@ -82,6 +83,11 @@ def test_a_table_ends_at_the_first_state_that_is_too_dear(
     assert (node.index, node.beyond) == (taken, beyond)
 
 
+def test_indices_of_different_lengths_can_be_a_list_or_mixed() -> None:
+    table = index_table_of({"mine": [ARM, [0.3], np.array([0.0, 0.1, 0.9])]}, 0.5)
+    assert [len(one.index) for one in table.policies["mine"]] == [2, 1, 2]
+
+
 def test_arrays_serve_as_lists_do() -> None:
     policies = {"mine": np.array([[0.0, 0.2], [0.3, 0.9]])}
     columns = {"charges": [0.1, 0.0], "servers": [2, 1], "service_rates": [1.0, 3.0]}
@@ -108,6 +114,13 @@ def test_arrays_serve_as_lists_do() -> None:
         ({"policies": {"mine": [[0.1], []]}}, "policies['mine'][1] has shape (0,); an index of"),
         ({"policies": {"a": [[0.1]] * 2, "b": [[0.1]]}}, "policies['b'] has 1 entries for 2 nodes"),
         ({"outside_cost": INF}, "outside_cost must be"),
+        ({"policies": [[0.1], [0.2]]}, "a list of indices, one per node, as in {'mine': [index,"),
+        ({"policies": {"mine": 0.1}}, "policies['mine'] must be a list with one entry per node"),
+        ({"policies": {"mine": ARM}}, "policies['mine'] must be a list with one entry per node"),
+        ({"policies": {"mine": [0.1, 0.2]}}, "policies['mine'][0] has shape (); an index of each"),
+        ({"charges": 0.1}, "charges must be a list with one entry per node, not 0.1"),
+        ({"charges": np.array(0.1)}, "charges must be a list with one entry per node"),
+        ({"names": "ab"}, "names must be a list with one entry per node, not 'ab'"),
     ],
 )
 def test_a_mistake_is_named(arguments: dict[str, Any], message: str) -> None:
