@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import mdpcloud as mc
 from mdpcloud.indices import Node, restless_bandit
 from mdpcloud.indices.birth_death.birth_death import birth_death_index
+from mdpcloud.indices.path.path import price_path
 from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm, birth_death_arm
 from mdpcloud.indices.restless.result import ArmIndex
 from tests.indices.birth_death_arms import (
@@ -182,6 +183,26 @@ def test_marginal_cost_over_marginal_work_is_the_index() -> None:
     assert (found.marginal_work[:-1] > 0.0).all()
     ratios = found.marginal_cost[:-1] / found.marginal_work[:-1]
     np.testing.assert_allclose(ratios, found.index[:-1], rtol=1e-14, atol=0.0)
+
+
+@given(st.integers(1, 5), st.floats(0.5, 8.0), st.floats(0.1, 2.0), st.sampled_from([0.0, 0.3]))
+def test_marginal_cost_and_work_are_those_of_the_general_method(
+    servers: int, arrivals: float, patience: float, alpha: float
+) -> None:
+    arm = refusing(Node(servers, 1.0, patience), arrivals, 12)
+    found, other = birth_death_index(arm, alpha), price_path(arm.general(), alpha)
+    assert found is not None
+    assert found.marginal_cost is not None
+    assert found.marginal_work is not None
+    apart = np.flatnonzero(np.diff(other.prices) > 1e-9)  # ties may change in any order
+    own, states = np.concatenate([[0], apart + 1]), other.states
+    own = own[np.append(np.diff(own) == 1, states.size - own[-1] == 1)]
+    assert own.size
+    for bound, path in (
+        (found.marginal_cost, other.marginal_cost),
+        (found.marginal_work, other.marginal_work),
+    ):
+        np.testing.assert_allclose(path[own], bound[states[own]], rtol=1e-9, atol=1e-12)
 
 
 # --- no index by thresholds -----------------------------------------------------------------------

@@ -152,7 +152,7 @@ def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ord
         if b0 == b1 and d0 == d1:
             saved, saved_error = _rounded(cost_gap)
             done, done_error = _rounded(work_gap)
-            done, total = -done, 1.0
+            done, total, own = -done, 1.0, 1.0
         else:
             left, left_error = _rate(block)
             right, right_error = _rate(far)
@@ -162,6 +162,7 @@ def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ord
             done, done_error = _weighed(factors, _rounded(block[3]), far[3], _rounded(work_gap))
             done = -done
             total = d0 * right + b0 * left + left * right
+            own = d1 * right + b1 * left + left * right
             turn_active, turn_passive = _turns(rates)
             turns_active, turns_passive = (
                 turns_active or turn_active,
@@ -172,14 +173,14 @@ def threshold_indices(alpha, onward, back, costs, work, step, given, beyond, ord
             found[1, k] = EITHER if saved == 0.0 else 0.0
         else:
             sure = done - SAFETY * done_error
-            if not (sure > 0.0 and total >= LEAST_TOTAL):
+            if not (sure > 0.0 and total >= LEAST_TOTAL and own >= LEAST_TOTAL):
                 return NO_MARGIN, True, True
             index = saved / done
             error = SAFETY * (saved_error + abs(index) * done_error) / sure
             if not error < math.inf:
                 return NO_MARGIN, True, True
             found[0, k], found[1, k] = index, error + 4.0 * UNIT * abs(index) + LEAST_NUMBER
-        found[2, k], found[3, k] = saved / total, done / total
+        found[2, k], found[3, k] = saved / own, done / own
         if found[1, k] >= 0.0:
             tied = abs(found[0, k] - least) <= found[1, k] + least_error
             if ordered and found[0, k] > least and not tied:

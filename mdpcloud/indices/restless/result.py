@@ -119,8 +119,8 @@ class ArmIndex:
         What `error` is.
     marginal_cost, marginal_work : (n,) arrays or None
         The marginal productivity form: the index is their quotient. They are what activity saves,
-        and what it takes in work, per unit of time in that state under the policy that is active
-        where the index is larger.
+        and what it takes in work, per unit of time in that state, under the policy that is active
+        there and where the index is larger.
     witness : Witness or None
     offender : (n,) bool array or None
         Where the policy whose chain has several recurrent classes is active.
