@@ -124,3 +124,16 @@ def test_what_is_no_arm_is_refused(wrong):
 def test_what_is_no_criterion_is_refused(criterion):
     with pytest.raises(mc.InputError, match=r"an index has AverageCost\(\) or Discounted"):
         mc.indices.whittle(queue(10), criterion)
+
+
+def test_equations_without_digits_leave_an_arm_undecided(monkeypatch):
+    from mdpcloud.indices.path import path as module
+
+    def lost(*_, **__):
+        raise mc.SolveError("the equations are too ill-conditioned")
+
+    monkeypatch.setattr(module, "price_path", lost)
+    found = mc.indices.whittle(mc.indices.arm([[1.0]], [[1.0]]))
+    assert found.verdict is mc.indices.Verdict.UNDECIDED
+    with pytest.raises(mc.indices.NoIndexError, match=r"undecided.*ill-conditioned"):
+        found.index  # noqa: B018

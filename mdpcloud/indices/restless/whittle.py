@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.errors import InputError
+from mdpcloud.errors import InputError, SolveError
 from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.indices.restless.birth_death_arm import BirthDeathArm
 from mdpcloud.indices.restless.model_arm import checked_arm
@@ -51,8 +51,6 @@ def whittle(arm: Any, criterion: Any = None, *, progress: Progress | None = None
     ------
     InputError
         If the arm or the criterion is none.
-    SolveError
-        If rounding errors hide the optimal policies.
 
     Warns
     -----
@@ -115,6 +113,8 @@ def _verdict(arm: Arm | BirthDeathArm, alpha: float, progress: Progress | None) 
         path = price_path(arm, alpha, progress=progress)
     except MultichainPolicy as error:
         return ArmIndex(Verdict.MULTICHAIN, str(error), offender=error.policy)
+    except SolveError as error:
+        return ArmIndex(Verdict.UNDECIDED, str(error))
     return verdict_of(arm, path, alpha)
 
 
