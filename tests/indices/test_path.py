@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 
 from mdpcloud.errors import SolveError
 from mdpcloud.indices.path.path import MultichainPolicy, price_path
-from mdpcloud.indices.restless.arm import arm
+from mdpcloud.indices.restless.arm import arm, rate_arm
 from mdpcloud.indices.restless.result import PricePath
-from tests.indices.arms import TURNING, TestArm, arms, make_arm, published
+from tests.indices.arms import TURNING, TestArm, arms, make_arm, published, with_diagonal
 from tests.indices.exact_index import bisection_index
 
 WELL_CONDITIONED = ("dense", "peaked", "coarse", "alike", "periodic", "restful", "laborious")
@@ -168,3 +168,19 @@ def test_sparse_arms_whose_factors_are_full_are_followed_with_dense_matrices(
     assert (full.states == kept.states).all()
     assert (np.abs(full.prices - kept.prices) <= full.errors + kept.errors).all()
     assert not np.array_equal(full.prices, kept.prices)  # another method indeed
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("decades", [8, 15, 30])
+def test_arms_with_rates_far_apart_are_followed_or_refused(sparse: bool, decades: int) -> None:
+    rng = np.random.default_rng(decades)
+    for _ in range(40):
+        n = int(rng.integers(6, 15))
+        rates = rng.random((2, n, n)) * 10.0 ** rng.uniform(-decades, decades, (2, n, 1))
+        moves = [csr_array(q) if sparse else q for q in with_diagonal(rates)]
+        given_arm = rate_arm(*moves, *rng.standard_normal((2, n)))
+        try:
+            path = price_path(given_arm, 0.0)
+        except SolveError:
+            continue
+        assert (np.diff(path.prices) >= 0.0).all()

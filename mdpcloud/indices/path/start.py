@@ -7,6 +7,8 @@ are those of the policy. Policy iteration reaches it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from mdpcloud.errors import MultichainError, SolveError
 from mdpcloud.indices.path.equations import Basis, Bools, Equations, Singular
 
-__all__ = ["TOO_ILL", "MultichainPolicy", "check_chain", "factored", "first_policy"]
+__all__ = ["TOO_ILL", "MultichainPolicy", "check_chain", "explained", "factored", "first_policy"]
 
 TOO_ILL = "the equations of a policy of the single-arm problem are too ill-conditioned"
 MOST_IMPROVEMENTS = 200
@@ -106,8 +108,15 @@ def _does_most(equations: Equations, policy: Bools) -> bool:
 
 def factored(equations: Equations, policy: Bools) -> Basis:
     """Factors of a policy whose chain has one recurrent class."""
-    try:
+    with explained(equations, policy):
         return equations.basis(policy)
+
+
+@contextmanager
+def explained(equations: Equations, policy: Bools) -> Iterator[None]:
+    """Say why the matrix of a policy has no factors."""
+    try:
+        yield
     except Singular as error:
         check_chain(equations, policy)
         raise SolveError(TOO_ILL) from error

@@ -39,7 +39,7 @@ from mdpcloud.indices.path.changes import Changes
 from mdpcloud.indices.path.equations import Basis, Bools, Equations
 from mdpcloud.indices.path.error import Fresh, price_errors, refreshed
 from mdpcloud.indices.path.no_work import all_at_no_work
-from mdpcloud.indices.path.start import TOO_ILL, check_chain, factored
+from mdpcloud.indices.path.start import TOO_ILL, check_chain, explained, factored
 from mdpcloud.model.matrices import Floats
 
 __all__ = ["Walk"]
@@ -156,18 +156,20 @@ class Walk:
             policy[idle] = False
             check_chain(self.equations, policy)
 
-    def _expected(self, count: int) -> NDArray[np.intp]:
-        """States with the least prices, at most so many."""
+    def _expected(self, place: int, count: int) -> NDArray[np.intp]:
+        """The state of a place and others with the least prices, so many."""
         waiting = np.flatnonzero(self.ahead < np.inf)
         if count < waiting.size:
             near = waiting[np.argpartition(self.ahead[waiting], count)[:count]]
-            waiting = np.union1d(near, np.argmin(self.ahead))  # of many ties that one counts
+            waiting = np.union1d(near, place)  # of many ties that one counts
         return self.equations.free[waiting]
 
     def _column(self, place: int, alone: bool = False) -> Floats:
         """Column of M; with those of the states to change next, if it has to be fetched."""
         states = self.equations.free[[place]]
-        return self.changes.column(int(states[0]), (lambda _: states) if alone else self._expected)
+        return self.changes.column(
+            int(states[0]), lambda count: states if alone else self._expected(place, count)
+        )
 
     def _pivot(self, place: int, column: Floats) -> float:
         """Pivot relative to the size of its terms."""
@@ -244,13 +246,18 @@ class Walk:
         if self._since() >= self.basis.stride:
             self._refresh()
         else:
+            self._move()
+
+    def _move(self) -> None:
+        """Move M to the policy now."""
+        with explained(self.equations, self.policy):
             self.changes.rebase(self.policy)
 
     def _refresh(self) -> None:
         """Refine the differences; estimate the errors of the prices found since the last time."""
         if self._since() == 0:
             return
-        self.changes.rebase(self.policy)
+        self._move()
         carried = np.stack([self.cost, -self.work], axis=1)
         before, fresh = self.fresh, self._refined(carried)
         since = len(self.errors)
