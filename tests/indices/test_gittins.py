@@ -48,6 +48,17 @@ def fractions(array: np.ndarray) -> Any:
     return [fractions(a) if a.ndim else Fraction(float(a)) for a in array]
 
 
+@pytest.mark.parametrize("exponent", [-1070, -1040, -900, 900])
+def test_the_error_bound_holds_for_rewards_of_any_size(exponent: int) -> None:
+    for seed in range(20):
+        given_arm = make_arm("dense", seed, 3)
+        P, rewards = given_arm.moves[1], np.ldexp(-given_arm.costs[1], exponent)
+        found = gittins(P, rewards, criterion=mc.Discounted(factor=0.5))
+        exact = exact_index(fractions(P - np.eye(3)), fractions(rewards), Fraction(1))
+        for value, error, right in zip(found.index, found.error, exact, strict=True):
+            assert abs(Fraction(float(value)) - right) <= Fraction(float(error))
+
+
 @given(played_arms, st.sampled_from(FACTORS), st.booleans())
 def test_the_error_bound_holds_against_exact_rationals(
     given_arm: TestArm, factor: float, is_sparse: bool

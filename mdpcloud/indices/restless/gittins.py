@@ -41,6 +41,8 @@ from mdpcloud.model.matrices import Floats, as_floats, as_matrix
 
 __all__ = ["gittins", "gittins_rates"]
 
+UNDERFLOW = 2.0**-1040  # more than products and quotients that underflow lose
+
 
 def gittins(
     P: Any, rewards: ArrayLike | None = None, *, costs: ArrayLike | None = None, criterion: Any
@@ -171,4 +173,5 @@ def _bounds(above: Floats, least: float, relative: Floats) -> Floats:
     """Errors of above + least, where `above` has relative errors, `least` none."""
     unit = float(np.finfo(np.float64).eps)
     wide = relative / np.maximum(1.0 - relative, 0.0)  # of the exact number
-    return (1.0 + 8.0 * unit) * (wide * above + unit * (np.abs(above + least) + above))
+    bound = (1.0 + 8.0 * unit) * (wide * above + unit * (np.abs(above + least) + above))
+    return np.where(above > 0.0, bound + UNDERFLOW * max(1.0, float(above.max())), bound)
