@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from mdpcloud.errors import SolveError
 from mdpcloud.indices.path.path import MultichainPolicy, price_path
+from mdpcloud.indices.path.walk import thinned
 from mdpcloud.indices.restless.arm import arm, rate_arm
 from mdpcloud.indices.restless.result import PricePath
 from tests.indices.arms import TURNING, TestArm, arms, make_arm, published, with_diagonal
@@ -184,3 +185,27 @@ def test_arms_with_rates_far_apart_are_followed_or_refused(sparse: bool, decades
         except SolveError:
             continue
         assert (np.diff(path.prices) >= 0.0).all()
+
+
+def test_a_path_without_digits_is_cut_short_in_little_time() -> None:
+    """A line of states with random rates, whose values are far beyond float64."""
+    rng = np.random.default_rng(0)
+    n = 1000
+    moves = [
+        diags_array([down, -np.append(up, 0) - np.append(0, down), up], offsets=[-1, 0, 1]).tocsr()
+        for up, down in rng.random((2, 2, n - 1))
+    ]
+    told: list[int] = []
+    path = price_path(
+        rate_arm(*moves, *rng.random((2, n))), 0.0, progress=lambda k, _: told.append(k)
+    )
+    assert not path.complete
+    assert len(told) < 300
+
+
+@pytest.mark.parametrize("size", [1, 16, 17, 1000])
+def test_few_of_many_ties_are_looked_at(size: int) -> None:
+    found = thinned(np.arange(size), 16)
+    assert found.size == min(size, 16)
+    assert (found[0], found[-1]) == (0, size - 1)
+    assert (np.diff(found) > 0).all()

@@ -50,6 +50,8 @@ SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is lo
 HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
 TIED = 1e-13  # relative difference of equal prices
 WEAK = 0.25  # the same below which another state with the same price is looked for
+MOST_TIED, LOOKED_AT = 16, 2**20  # such states, or entries of their columns, of sparse arms
+MOST_LOST = 100  # prices without digits in a row after which a path is cut short
 LOSSY = 1e-4  # pivot relative to its terms after which the differences are refined at once
 GROWN = 30.0  # growth of errors after which the differences are refined
 REFINED = 128  # refinements for growth in as many changes as there are states
@@ -99,9 +101,10 @@ class Walk:
         if place is None:  # as far as differences tell that were carried along
             self._refresh()
             place = self._next()
-        if place is None or len(self.prices) >= CHANGES * self.first.size:
+        if place is None or len(self.prices) >= CHANGES * self.first.size or self._is_lost():
             self._refresh()
-            self._check_indifferent()
+            if place is None:
+                self._check_indifferent()
             self.complete = place is None and self._is_sure()
             return False
         column = self._column(place)
@@ -134,12 +137,18 @@ class Walk:
         Pivots are ratios of determinants: a small one all but cuts the chain.
         """
         tied = self._tied(place)
+        if self.equations.arm.is_sparse:
+            tied = thinned(tied, max(MOST_TIED, LOOKED_AT // self.first.size))
         if tied.size > 1:
             entries = self.changes.diagonal(self.equations.free[tied], tied)
             pivots = (1.0 + self.sign[tied] * entries) / (1.0 + np.abs(entries))
             place = int(tied[np.argmax(pivots)])
             column = self._column(place, alone=True)
         return place, column
+
+    def _is_lost(self) -> bool:
+        """Whether so many prices have no digits that the rest is not worth its time."""
+        return int(np.isinf(self.errors[-MOST_LOST:]).sum()) == MOST_LOST
 
     def _is_sure(self) -> bool:
         """Whether all prices have errors, and no state stays for rounding errors alone."""
@@ -278,3 +287,10 @@ class Walk:
         self.changes = Changes(self.basis, self.equations.free.size + 1)
         again = refreshed(self.equations, self.basis, self.policy, fresh.differences)
         return dataclasses.replace(again, moved=max(fresh.moved, again.moved))
+
+
+def thinned(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """So many of some places, the first and the last among them."""
+    if places.size <= most:
+        return places
+    return places[np.linspace(0, places.size - 1, most).astype(np.intp)]

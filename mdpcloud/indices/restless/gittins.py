@@ -174,4 +174,5 @@ def _bounds(above: Floats, least: float, relative: Floats) -> Floats:
     unit = float(np.finfo(np.float64).eps)
     wide = relative / np.maximum(1.0 - relative, 0.0)  # of the exact number
     bound = (1.0 + 8.0 * unit) * (wide * above + unit * (np.abs(above + least) + above))
-    return np.where(above > 0.0, bound + UNDERFLOW * max(1.0, float(above.max())), bound)
+    largest = float(above.max())
+    return bound + UNDERFLOW * max(1.0, largest) if largest > 0.0 else bound
