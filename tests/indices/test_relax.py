@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import mdpcloud as mc
 from mdpcloud.indices.fleets.relax import Relaxation, relax
 from mdpcloud.indices.restless.arm import Arm, arm, rate_arm
-from tests.indices.arms import TURNING, TestArm, arms, make_arm, published
+from tests.indices.arms import TURNING, TestArm, arms, make_arm, published, with_diagonal
 
 STEPS = ("dense", "peaked", "sparse", "coarse", "alike", "periodic", "laborious")
 RATES = ("decades", "ladder")
@@ -287,3 +287,17 @@ def test_work_that_must_be_done_is_not_free() -> None:
     busy = arm([[1.0]], [[1.0]], work0=1.0, work1=2.0)
     with pytest.raises(mc.InputError, match="at least 2"):
         relax([busy, busy], 1, exactly=False)
+
+
+@pytest.mark.parametrize("budget", [0.0, 2.0])
+def test_no_budget_is_refused_because_of_rounding(budget: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n = int(rng.integers(2, 5))
+        rates = 10.0 ** rng.uniform(-30, 30, (2, n, n))
+        one = rate_arm(*with_diagonal(rates), *rng.standard_normal((2, n)))
+        try:
+            relaxed = relax([(one, 2)], budget, criterion=mc.Discounted(rate=1.0), starts=[0])
+        except mc.SolveError:
+            continue
+        assert relaxed.bound <= 2 * one.costs[int(budget > 0)].max()

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.errors import InputError, MultichainError
+from mdpcloud.errors import InputError, MultichainError, SolveError
 from mdpcloud.indices.fleets.arms import check_budget, counted_arms, start_laws
 from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.indices.restless.result import PricePath
@@ -109,6 +109,8 @@ def relax(
     MultichainError
         Average cost: a policy of an arm has several recurrent classes, so that its cost depends on
         where it begins.
+    SolveError
+        If rounding errors hide the optimal policies of an arm.
 
     Examples
     --------
@@ -177,12 +179,19 @@ class _Dual:
         self.work = self.work / self.duration
 
     def check(self, exactly: bool) -> None:
-        """Raise `InputError` unless some policies of the arms do the work asked for."""
+        """Raise `InputError` unless some policies of the arms do the work asked for.
+
+        A path that was cut short does not tell: `SolveError`.
+        """
         slack = FEASIBLE * max(float(np.abs(self.work).max()), 1.0)
         least, most = float(self.work[-1]), float(self.work[0])
-        if self.budget < least - slack:
+        low = self.budget < least - slack
+        high = exactly and self.budget > most + slack
+        if (low or high) and not all(path.complete for path in self.paths):
+            raise SolveError("rounding errors hide how little work the arms can do")
+        if low:
             raise InputError(f"budget is {self.budget:g}, but the arms do at least {least:.6g}")
-        if exactly and self.budget > most + slack:
+        if high:
             raise InputError(f"budget is {self.budget:g}, but the arms do at most {most:.6g}")
 
     def best_price(self, exactly: bool) -> float:
