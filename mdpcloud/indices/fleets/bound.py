@@ -12,6 +12,7 @@ so; whether it is decides only how close the bound is.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -110,24 +111,36 @@ def _mean_below(law: Floats, lower: Floats) -> float:
 
 
 def _values(arm: Arm, active: NDArray[np.bool_], costs: Floats, alpha: float) -> Floats:
-    """Values h of a policy, 0 in state 0 (discounted: but for a constant)."""
+    """Values h of a policy, 0 in state 0 (discounted: but for a constant).
+
+    Where rounding hides them all are 0, from which values can be improved.
+    """
     matrix = equations(arm, active, alpha)
-    solve: Any
-    if isinstance(matrix, np.ndarray):
-        from scipy.linalg import lu_factor, lu_solve
-
-        factors = lu_factor(matrix, check_finite=False)
-
-        def solve(right: Floats) -> Floats:
-            return np.asarray(lu_solve(factors, right, check_finite=False))
-    else:
-        from scipy.sparse.linalg import splu
-
-        solve = splu(matrix).solve
-    values = solve(costs)
-    values = values + solve(costs - matrix @ values)
+    solve = _solver(matrix)
+    if solve is None:
+        return np.zeros(arm.n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = solve(costs)
+        values = values + solve(costs - matrix @ values)
     values[0] = 0.0
-    return np.asarray(values)
+    return np.asarray(values) if np.isfinite(values).all() else np.zeros(arm.n)
+
+
+def _solver(matrix: Any) -> Callable[[Floats], Floats] | None:
+    """Solutions with a matrix, None where it is singular."""
+    if isinstance(matrix, np.ndarray):
+        from scipy.linalg import get_lapack_funcs
+
+        routines: Any = get_lapack_funcs(("getrf", "getrs"), (matrix,))
+        factors, pivots, fault = routines[0](matrix)
+        return None if fault else lambda right: np.asarray(routines[1](factors, pivots, right)[0])
+    from scipy.sparse.linalg import splu
+
+    try:
+        found: Any = splu(matrix)
+    except RuntimeError:  # exactly singular
+        return None
+    return lambda right: np.asarray(found.solve(right))
 
 
 def _problem(arm: Arm, costs: Floats) -> RowsProblem:
