@@ -33,10 +33,24 @@ ROW_SUM_TOLERANCE = 1e-9
 
 def as_floats(value: Any, name: str) -> Floats:
     """Convert to an array of float64, or say under its name that it cannot be done."""
+    if np.ma.is_masked(value):
+        raise InputError(f"{name} has masked entries; give an array of numbers without a mask")
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(value)
+        _check_kind(given, name)
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{name} is not an array of numbers: {error}") from error
+
+
+def _check_kind(given: Any, name: str) -> None:
+    """Refuse what would silently become another number: complex numbers and text."""
+    kind = given.dtype.kind
+    if kind in "cSU":
+        what = "complex numbers" if kind == "c" else f"text, such as {given.flat[0]!s:.40}"
+        raise InputError(f"{name} is not an array of numbers: it holds {what}")
 
 
 def as_matrix(value: Any, name: str) -> Matrix:
@@ -50,6 +64,7 @@ def as_matrix(value: Any, name: str) -> Matrix:
         value = as_floats(value, name)
     if value.ndim != 2:
         raise InputError(f"{name} has {value.ndim} dimension(s); a matrix is needed")
+    _check_kind(value, name)
     _check_places(value, name)
     matrix = cast("Matrix", sparse.csr_array(value, dtype=np.float64))
     if not matrix.has_canonical_format:

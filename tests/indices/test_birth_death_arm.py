@@ -84,6 +84,8 @@ def test_where_only_births_differed_the_last_state_of_a_cut_takes_the_fewer() ->
         ({"costs0": 1.0, "rewards1": 1.0}, "costs and rewards are both given"),
         ({"work1": [1.0, 1.0, 1.0]}, r"work1 has shape \(3,\)"),
         ({"rewards0": "many"}, "rewards0 is not an array of numbers"),
+        ({"births0": lambda i: None}, "births0: the function .* returns None"),
+        ({"deaths1": 1j}, "deaths1 is not an array of numbers"),
         ({"room": -1}, "room must be a whole number"),
         ({"room": None}, "room is needed"),
     ],
@@ -97,3 +99,7 @@ def test_wrong_input_is_named(changes: dict[str, Any], message: str) -> None:
 def test_a_function_that_takes_single_states_only_is_named():
     with pytest.raises(InputError, match=r"deaths1: the function .*np\.where"):
         birth_death_arm(1.0, 0.0, 1.0, lambda i: 1.0 if i else 0.0, room=5)
+
+
+def test_twice_no_room_is_some_room():
+    assert birth_death_arm(1.0, 0.0, 1.0, 1.0, room=0).enlarged().n == 2

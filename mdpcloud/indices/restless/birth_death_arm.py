@@ -154,7 +154,7 @@ def birth_death_arm(
             rewards1=rewards1,
             work0=work0,
             work1=work1,
-            room=2 * (states.size - 1),
+            room=max(2 * (states.size - 1), 1),
         )
     found = BirthDeathArm(births, deaths, _stacked(costs, states), _stacked(work, states), build)
     return found if build is None else _closed(found, births0, births1)
@@ -188,7 +188,12 @@ def _size(given: tuple[Any, ...], room: int | None) -> int:
 
 
 def _on_states(value: Any, states: NDArray[np.int64], name: str) -> Any:
-    return call(value, states, name) if callable(value) else value
+    if not callable(value):
+        return value
+    found = call(value, states, name)
+    if found is None:
+        raise InputError(f"{name}: the function {value!r} returns None; numbers are needed")
+    return found
 
 
 def _stacked(pair: tuple[tuple[str, Any], ...], states: NDArray[np.int64]) -> Floats:
