@@ -5,9 +5,11 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+import mdpcloud as mc
 from mdpcloud.indices.path.equations import equations_of
 from mdpcloud.indices.path.no_work import all_at_no_work
 from mdpcloud.indices.restless.arm import arm, rate_arm
+from mdpcloud.indices.restless.birth_death_arm import birth_death_arm
 from mdpcloud.indices.restless.result import Verdict
 from mdpcloud.indices.restless.whittle import whittle
 from tests.indices.arms import TestArm, dense, numbers, standard_work, with_diagonal
@@ -78,3 +80,14 @@ def test_a_state_with_equal_work_but_other_moves_may_take_work() -> None:
     rates = [[[F(float(x)) for x in row] for row in matrix] for matrix in (stay, move)]
     path = exact_path(rates, [[F(0)] * 3] * 2, [[F(w) for w in work]] * 2, F(0), discrete=True)
     assert path.at(F(1)).differences[0].slope != 0
+
+
+def test_a_state_that_is_passive_below_all_prices_within_rounding_is_not_indexable() -> None:
+    """At a large discount rate the marginal work of state 3 is near 0, and below 0."""
+    births = [[0.0152, 0.0566, 221.6, 0.0], [1.78e-06, 0.0, 9262.3, 0.0]]
+    deaths = [[0.0, 2.32e-06, 0.0, 0.0], [0.0, 1.42e-05, 1.88, 0.0679]]
+    costs = [5.1, 14.0, 21.2, 28.6]
+    work0, work1 = [0.0, -1.0, 1.0, 2.0], [2.0, 1.0, 2.0, 2.0]
+    one = birth_death_arm(*births, *deaths, costs, costs, work0=work0, work1=work1)
+    found = whittle(one.general(), mc.Discounted(rate=1e12))
+    assert found.verdict is not Verdict.INDEXABLE

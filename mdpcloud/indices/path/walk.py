@@ -49,6 +49,7 @@ SLACK = 0.5  # times the error of the marginal work: less is none
 SINGULAR = 1e-9  # pivot relative to its terms below which the next policy is looked at
 HOPELESS = 1e-14  # the same of a policy with one recurrent class, that is given up
 TIED = 1e-13  # relative difference of equal prices
+BLIND = 1e-11  # error of a marginal work of 0 relative to the least work, that hides no price
 WEAK = 0.25  # the same below which another state with the same price is looked for
 MOST_TIED, LOOKED_AT = 16, 2**20  # such states, or entries of their columns, of sparse arms
 MOST_LOST = 100  # prices without digits in a row after which a path is cut short
@@ -75,6 +76,8 @@ class Walk:
         self.complete = False
         self._begin(basis)
         self.totals = [self._total()]
+        self.hidden = np.abs(self.work[:-1]) <= self.slack  # marginal work below all prices
+        self.begun_well = self._begins_well()
 
     def _begin(self, basis: Basis) -> None:
         """Differences from the factors of the policy now."""
@@ -152,9 +155,35 @@ class Walk:
 
     def _is_sure(self) -> bool:
         """Whether all prices have errors, and no state stays for rounding errors alone."""
-        small = self.equations.free[np.abs(self.work[:-1]) <= self.slack]
-        known = np.isfinite(self.errors).all() and np.isfinite(self.slack).all()
-        return bool(known) and all_at_no_work(self.equations, self.policy, small)
+        return self.begun_well and bool(np.isfinite(self.errors).all()) and self._is_optimal()
+
+    def _is_optimal(self) -> bool:
+        """Whether no error hides a marginal work, and no state's cost speaks against its action."""
+        small = np.abs(self.work[:-1]) <= self.slack
+        emerged = self.hidden & ~small
+        emerged[self.places] = False  # but by a change at a price that is known
+        if emerged.any():
+            return False
+        return self._costs_least(small) and all_at_no_work(
+            self.equations, self.policy, self.equations.free[small]
+        )
+
+    def _begins_well(self) -> bool:
+        """Whether the first policy does the most work, and costs least where that is no other.
+
+        A marginal work of 0 may be so by chance, if its error is nothing next to the work.
+        """
+        against = self.sign * self.work[:-1] < -self.slack
+        small = self.hidden
+        effort = np.abs(np.subtract(*self.equations.arm.work))
+        least = np.min(effort, where=effort > 0.0, initial=np.inf)
+        blind = self.slack[small] > BLIND * least
+        return not against.any() and not blind.any() and self._costs_least(small)
+
+    def _costs_least(self, small: Bools) -> bool:
+        """Whether no cost speaks against the actions in some free states."""
+        dearer = self.sign * self.cost[:-1] < -self.fresh.errors[:-1, 0]
+        return bool(np.isfinite(self.slack).all()) and not (small & dearer).any()
 
     def _check_indifferent(self) -> None:
         """Raise if passivity is as good in active states, and leaves several recurrent classes."""
