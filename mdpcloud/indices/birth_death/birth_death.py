@@ -78,6 +78,7 @@ import numpy as np
 from mdpcloud.indices.birth_death.block_kernels import UNIT, far_blocks
 from mdpcloud.indices.birth_death.kernels import (
     CERTIFIED,
+    DISORDER,
     put_in_order,
     threshold_indices,
     work_is_marginal,
@@ -202,11 +203,20 @@ def _underflows(rates: Floats) -> bool:
 def _index(line: _Line) -> ArmIndex | None:
     """The index, if states leave the active set one after the other from the last one on."""
     beyond = _far_blocks(line, 0)
+    status, found, turns = _swept(line, beyond, ordered=True)
+    if status == DISORDER and line.given == 0.0 and _is_slight(line, found[0]):
+        return None  # the next attempt allows for rounded numbers
     return (
-        _result(line, _sweep(line, beyond, ordered=True))
+        _result(line, _certified(line, beyond, status, found, turns))
         or _with_free_end(line, line.first, beyond)
         or _with_free_end(line, line.last, None)
     )
+
+
+def _is_slight(line: _Line, values: Floats) -> bool:
+    """Whether the first index out of order, the last one found, is so by ever so little."""
+    known = values[np.isfinite(values)][:: line.step]
+    return bool(known.size and known[-1] - known.min() <= _allowance(line, known))
 
 
 def _far_blocks(line: _Line, action: int) -> Floats:
@@ -216,13 +226,20 @@ def _far_blocks(line: _Line, action: int) -> Floats:
     return found
 
 
-def _sweep(line: _Line, beyond: Floats, ordered: bool) -> Floats | None:
-    """Indices, errors, marginal costs and work (4, n), if all marginal work is positive."""
-    found = np.empty((4, line.costs.shape[1]))
+def _swept(line: _Line, beyond: Floats, ordered: bool) -> tuple[int, Floats, tuple[bool, bool]]:
+    """Status, indices, errors, marginal costs and work (4, n), and which marginal work may turn."""
+    found = np.full((4, line.costs.shape[1]), np.nan)
     status, *turns = threshold_indices(
         *(line.alpha, line.onward, line.back, line.costs, line.work, line.step),
         *(line.given, beyond, ordered, found),
     )
+    return status, found, (turns[0], turns[1])
+
+
+def _certified(
+    line: _Line, beyond: Floats, status: int, found: Floats, turns: tuple[bool, bool]
+) -> Floats | None:
+    """What was found, if all marginal work is positive."""
     if status != CERTIFIED:
         return None
     for action, turn in zip((1, 0), turns, strict=True):
@@ -288,7 +305,7 @@ def _with_free_end(line: _Line, end: int, passive_blocks: Floats | None) -> ArmI
         if own != never:
             held = line.held(end, action)
             beyond = _far_blocks(held, 0) if passive_blocks is None else passive_blocks
-            half = _sweep(held, beyond, ordered=False)
+            half = _certified(held, beyond, *_swept(held, beyond, ordered=False))
             if half is None:
                 return None
             halves.append(half)
