@@ -12,9 +12,7 @@ so; whether it is decides only how close the bound is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +22,9 @@ from mdpcloud.engine.moves import off_diagonal, picked
 from mdpcloud.engine.problem import TermInfo
 from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows import RowsProblem
+from mdpcloud.errors import SolveError
 from mdpcloud.indices.restless.arm import Arm
-from mdpcloud.indices.restless.single_arm import equations
+from mdpcloud.indices.restless.single_arm import equations, factored
 from mdpcloud.model.matrices import Floats, as_matrix, interleaved
 from mdpcloud.solve.limits import Goal, Monitor
 from mdpcloud.solve.policy_iteration import PolicyIteration
@@ -116,31 +115,15 @@ def _values(arm: Arm, active: NDArray[np.bool_], costs: Floats, alpha: float) ->
     Where rounding hides them all are 0, from which values can be improved.
     """
     matrix = equations(arm, active, alpha)
-    solve = _solver(matrix)
-    if solve is None:
+    try:
+        solve, _ = factored(matrix)
+    except SolveError:
         return np.zeros(arm.n)
     with np.errstate(over="ignore", invalid="ignore"):
         values = solve(costs)
         values = values + solve(costs - matrix @ values)
     values[0] = 0.0
     return np.asarray(values) if np.isfinite(values).all() else np.zeros(arm.n)
-
-
-def _solver(matrix: Any) -> Callable[[Floats], Floats] | None:
-    """Solutions with a matrix, None where it is singular."""
-    if isinstance(matrix, np.ndarray):
-        from scipy.linalg import get_lapack_funcs
-
-        routines: Any = get_lapack_funcs(("getrf", "getrs"), (matrix,))
-        factors, pivots, fault = routines[0](matrix)
-        return None if fault else lambda right: np.asarray(routines[1](factors, pivots, right)[0])
-    from scipy.sparse.linalg import splu
-
-    try:
-        found: Any = splu(matrix)
-    except RuntimeError:  # exactly singular
-        return None
-    return lambda right: np.asarray(found.solve(right))
 
 
 def _problem(arm: Arm, costs: Floats) -> RowsProblem:

@@ -19,16 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.model.matrices import ROW_SUM_TOLERANCE, Floats, as_floats
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Arm", "Label", "arm", "check_moves", "named_costs", "per_state", "rate_arm"]
 
@@ -105,7 +102,7 @@ def arm(
         Probabilities of the next state, passive and active. Two arrays stay dense and are shared,
         not copied; if one is sparse, both are kept sparse.
     costs0, costs1 : (n,) arrays or numbers, optional
-        Cost per step; 0 by default.
+        Cost per step, both or none; 0 by default.
     rewards0, rewards1 : (n,) arrays or numbers, optional
         Instead of costs.
     work0, work1 : (n,) arrays or numbers

@@ -11,8 +11,9 @@ the advantages are estimated from the residual and from the norm of the inverse 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ from mdpcloud.indices.restless.arm import Arm
 from mdpcloud.indices.restless.units import in_units, restored
 from mdpcloud.model.matrices import Floats
 
-__all__ = ["SingleArm", "equations", "solve_single_arm"]
+__all__ = ["SingleArm", "equations", "factored", "solve_single_arm"]
+
+Solve: TypeAlias = Callable[[Floats], Floats]
 
 MOST_IMPROVEMENTS = 200
 SEVERAL = "a policy of the single-arm problem has several recurrent classes"
@@ -131,11 +134,12 @@ def _values(
     """Values x of a policy, and an estimate of the error of its advantages."""
     matrix = equations(arm, policy, alpha)
     right = np.where(policy, costs[1], costs[0])
-    solve, inverse_norm = _factored(matrix)
+    solve, norm_of_inverse = factored(matrix)
     values = solve(right)
     values = values + solve(right - matrix @ values)
     residual = float(np.max(np.abs(right - matrix @ values)))
     scale = float(np.max(abs(matrix) @ np.abs(values) + np.abs(right)))
+    inverse_norm = norm_of_inverse()
     if not np.isfinite(residual + inverse_norm):
         raise SolveError(SEVERAL)
     moved = max(_norm(arm.moves[0]), _norm(arm.moves[1]))
@@ -146,12 +150,18 @@ def _norm(moves: Any) -> float:
     return float(np.max(np.asarray(abs(moves).sum(axis=1))))
 
 
-def _factored(matrix: Any) -> tuple[Any, float]:
-    """Solver with a matrix, and an estimate of the largest row sum of its inverse."""
+def factored(matrix: Any) -> tuple[Solve, Callable[[], float]]:
+    """Solutions with a matrix, and on demand an estimate of the largest row sum of its inverse.
+
+    Raises
+    ------
+    SolveError
+        If the matrix is singular.
+    """
     return (_dense_factors if isinstance(matrix, np.ndarray) else _sparse_factors)(matrix)
 
 
-def _dense_factors(matrix: Floats) -> tuple[Any, float]:
+def _dense_factors(matrix: Floats) -> tuple[Solve, Callable[[], float]]:
     from scipy.linalg import get_lapack_funcs
 
     routines: Any = get_lapack_funcs(("getrf", "getrs", "gecon"), (matrix,))
@@ -159,26 +169,33 @@ def _dense_factors(matrix: Floats) -> tuple[Any, float]:
     factors, pivots, fault = factor(matrix)
     if fault:
         raise SolveError(SEVERAL)
-    norm = float(np.abs(matrix).sum(axis=1).max())
-    reciprocal = condition(factors, norm, norm="I")[0]
-    inverse = np.inf if reciprocal == 0.0 else 1.0 / (reciprocal * norm)
-    return (lambda right: solve(factors, pivots, right)[0]), float(inverse)
+
+    def inverse_norm() -> float:
+        norm = float(np.abs(matrix).sum(axis=1).max())
+        reciprocal = condition(factors, norm, norm="I")[0]
+        return float(np.inf if reciprocal == 0.0 else 1.0 / (reciprocal * norm))
+
+    return (lambda right: np.asarray(solve(factors, pivots, right)[0])), inverse_norm
 
 
-def _sparse_factors(matrix: Any) -> tuple[Any, float]:
+def _sparse_factors(matrix: Any) -> tuple[Solve, Callable[[], float]]:
     from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
     try:
         factors: Any = splu(matrix)
     except RuntimeError as error:  # exactly singular
         raise SolveError(SEVERAL) from error
-    transposed = LinearOperator(
-        matrix.shape,
-        matvec=lambda x: factors.solve(x, trans="T"),
-        rmatvec=factors.solve,
-        dtype=np.float64,
-    )
-    return factors.solve, float(onenormest(transposed))
+
+    def inverse_norm() -> float:
+        transposed = LinearOperator(
+            matrix.shape,
+            matvec=lambda x: factors.solve(x, trans="T"),
+            rmatvec=factors.solve,
+            dtype=np.float64,
+        )
+        return float(onenormest(transposed))
+
+    return factors.solve, inverse_norm
 
 
 def _advantage(arm: Arm, values: Floats, costs: Floats) -> Floats:
