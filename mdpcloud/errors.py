@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "MdpcloudError", "MultichainError", "NoIndexError", "SolveError"]
+__all__ = [
+    "InputError",
+    "MdpcloudError",
+    "MultichainError",
+    "NoIndexError",
+    "NoLimitError",
+    "SolveError",
+]
 
 
 class MdpcloudError(Exception):
@@ -33,3 +40,7 @@ class MultichainError(MdpcloudError):
 
 class NoIndexError(MdpcloudError):
     """An arm has no index; the message gives the verdict and its reason."""
+
+
+class NoLimitError(MdpcloudError):
+    """There is no large-scale limit, or none is known; the message names the violated condition."""

@@ -10,6 +10,7 @@ from typing import Any
 # Modules without systems.
 _INFRASTRUCTURE = (
     "base",
+    "measures",
     "parameters",
     "registry",
     "routing_simulation",

@@ -21,6 +21,26 @@ A system needs ``model(caps=None)`` only. What else it offers is used where it i
     The `mdpcloud.indices.IndexTable` of its index policies, for deployment.
 ``profit_rate``
     What is earned per unit of time before costs, for profit gaps.
+``families()``
+    The `mdpcloud.policies.family.Family` tuples whose best members are searched for.
+
+What allocation systems offer besides, for `mdpcloud.asymptotics`:
+
+``own_policy``
+    Class attribute, the name of the policy of the source, one of ``policy_names``.
+``scale``
+    Field, by which rates and capacities are multiplied.
+``exact()``
+    The `mdpcloud.systems.measures.Measures` of the finite system under its own policy, in closed
+    form; without it the own policy is evaluated on the model.
+``limit()``
+    The Measures of the large-scale limit, per unit of the scale; it raises `NoLimitError` where
+    there is none.
+``fluid(horizon, start=None, times=None)``
+    The `mdpcloud.limits.trajectory.Trajectory` of the fluid limit, coordinates as ``mean_jobs``,
+    flattened; it raises `NoLimitError` as well.
+``fluid_bound()``
+    A lower bound of the optimal cost that holds at every scale, cost/time.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Large-scale limits of allocation systems: fluid trajectories, random walks, fixed points."""

@@ -1,0 +1,164 @@
+"""What becomes of the jobs of an allocation system: the same measures for every system and limit.
+
+Models of allocation systems name their measures by class or centre: ``rejection_rate[j]``,
+``downgrading_rate[j]``, ``forwarding_rate[j]`` (jobs per unit of time) and ``mean_jobs[k]``; with
+two indices, ``rejection_rate[j][k]``, where classes are a type and a centre. `per_job` turns rates
+into the probabilities ``blocking``, ``downgraded`` and ``forwarded`` of an arriving job, and
+`collect` gathers the bounds of a policy's measures into `Measures`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from mdpcloud.errors import InputError
+
+__all__ = ["Bounds", "Measures", "PerClass", "collect", "per_job", "scaled", "scaled_count"]
+
+PerClass: TypeAlias = tuple[float, ...] | tuple[tuple[float, ...], ...]
+"""A number per class or centre, or per job type (row) and centre (column)."""
+
+Bounds: TypeAlias = tuple[float, float]
+
+PROBABILITIES = {
+    "rejection_rate": "blocking",
+    "downgrading_rate": "downgraded",
+    "forwarding_rate": "forwarded",
+}
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What becomes of the jobs of an allocation system under a policy.
+
+    Attributes
+    ----------
+    blocking : tuple
+        Per class the probability that an arriving job is lost.
+    mean_jobs : tuple
+        Per class or centre the mean number of jobs present; per unit of the scale in a limit.
+    cost : float
+        Cost/time; per unit of the scale in a limit.
+    downgraded, forwarded : tuple or None
+        Per class the probability that a job is downgraded, or sent to another centre and taken
+        there; None in a system that does not know this.
+    errors : mapping of name to float
+        Largest absolute error of each measure, over the classes.
+    certified : bool
+        Whether the errors are bounds; else they are estimates.
+    regime : str or None
+        Name of the limit's regime.
+    notes : tuple of str
+    """
+
+    blocking: PerClass
+    mean_jobs: PerClass
+    cost: float
+    downgraded: PerClass | None = None
+    forwarded: PerClass | None = None
+    errors: Mapping[str, float] = field(default_factory=dict)
+    certified: bool = True
+    regime: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def per_job(
+    measures: Mapping[str, Bounds], arrival_rates: Sequence[Any]
+) -> dict[str, tuple[float, float]]:
+    """Bounds of probabilities per arriving job, from those of a model's rates.
+
+    Parameters
+    ----------
+    measures : mapping of name to (lower, upper)
+    arrival_rates : sequence of float, or of sequences of float
+        Of each class. Classes without arrivals are left out.
+
+    Examples
+    --------
+    >>> per_job({"rejection_rate[1]": (0.5, 1.0), "mean_jobs[0]": (2.0, 2.0)}, [1.0, 2.0])
+    {'blocking[1]': (0.25, 0.5)}
+    """
+    found = {}
+    for name, (low, high) in measures.items():
+        kind, bracket, places = name.partition("[")
+        if kind in PROBABILITIES and bracket:
+            rate: Any = arrival_rates
+            for place in map(int, places.rstrip("]").split("][")):
+                rate = rate[place]
+            if rate > 0.0:
+                found[f"{PROBABILITIES[kind]}[{places}"] = (
+                    max(low / rate, 0.0),
+                    min(high / rate, 1.0),
+                )
+    return found
+
+
+def collect(cost: Bounds, measures: Mapping[str, Bounds]) -> Measures:
+    """Measures from certified bounds, named as `per_job` and the models of this package do."""
+    found = {
+        kind: _middle(measures, kind)
+        for kind in ("blocking", "mean_jobs", "downgraded", "forwarded")
+    }
+    values: dict[str, Any] = {
+        kind: value for kind, (value, _) in found.items() if value is not None
+    }
+    errors = {kind: error for kind, (value, error) in found.items() if value is not None}
+    errors["cost"] = 0.5 * (cost[1] - cost[0])
+    return Measures(
+        cost=0.5 * (cost[0] + cost[1]), errors=errors, **{"blocking": (), "mean_jobs": (), **values}
+    )
+
+
+def _middle(measures: Mapping[str, Bounds], kind: str) -> tuple[PerClass | None, float]:
+    """Middle of the bounds of each class, nested as the names are, and the largest half width."""
+    pattern = re.compile(rf"{kind}\[(\d+)\](?:\[(\d+)\])?")
+    matches = {name: pattern.fullmatch(name) for name in measures}
+    places = {match.groups(): measures[name] for name, match in matches.items() if match}
+    if not places:
+        return None, 0.0
+    error = max(0.5 * (high - low) for low, high in places.values())
+    rows: dict[int, dict[int, float]] = {}
+    for (first, second), (low, high) in places.items():
+        rows.setdefault(int(first or 0), {})[int(second or 0)] = 0.5 * (low + high)
+    if all(second is None for _, second in places):
+        return tuple(rows[j][0] for j in sorted(rows)), error
+    return tuple(tuple(rows[j][k] for k in sorted(rows[j])) for j in sorted(rows)), error
+
+
+# --- the finite system of a scale -----------------------------------------------------------------
+
+
+def scaled(rates: Sequence[float], scale: float) -> tuple[float, ...]:
+    """Rates of the finite system."""
+    return tuple(scale * rate for rate in rates)
+
+
+def scaled_count(name: str, value: float, scale: float, least: int = 0) -> tuple[int, str | None]:
+    """A capacity or level of the finite system, rounded, and a note where rounding changed it.
+
+    Halves are rounded up.
+
+    Raises
+    ------
+    InputError
+        When fewer than ``least`` remain.
+
+    Examples
+    --------
+    >>> scaled_count("threshold", 0.9, 10)
+    (9, None)
+    >>> scaled_count("capacities[0]", 1.25, 10)
+    (13, 'capacities[0] = 1.25 times the scale 10 is 12.5, rounded to 13')
+    """
+    exact = value * scale
+    count = int(exact + 0.5)
+    if count < least:
+        raise InputError(
+            f"{name} = {value:g} times the scale {scale:g} is {exact:g}; it must be at least {least}"
+        )
+    if abs(exact - count) <= 1e-9 * max(1.0, exact):
+        return count, None
+    return count, f"{name} = {value:g} times the scale {scale:g} is {exact:g}, rounded to {count}"
