@@ -18,6 +18,7 @@ from mdpcloud.plugins import did_you_mean, is_reference, load
 from mdpcloud.scenario.mistakes import Mistake, in_words
 from mdpcloud.scenario.settings import (
     CompareSettings,
+    FigureSettings,
     Rule,
     Scenario,
     SimulateSettings,
@@ -71,6 +72,7 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         "solve": SolveSettings,
         "compare": _CompareTable,
         "simulate": SimulateSettings,
+        "figure": FigureSettings | None,
     }
     values = _validated(document, known, file, mistakes)
     listed = _listed(document)
@@ -87,6 +89,7 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         solve=values.solve,
         compare=CompareSettings(policies or None, values.compare.ties, _spellings(listed)),
         simulate=values.simulate,
+        figure=values.figure,
         path=file,
         sha256=hashlib.sha256(content).hexdigest(),
     )
@@ -144,6 +147,7 @@ def _validated(
         "solve": SolveSettings(),
         "compare": _CompareTable(),
         "simulate": SimulateSettings(),
+        "figure": None,
     }
     fields: dict[str, Any] = {key: (hint, defaults.get(key, ...)) for key, hint in known.items()}
     strict = ConfigDict(

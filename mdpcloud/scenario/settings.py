@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Lt, MinLen, Unit
 
+from mdpcloud.asymptotics.settings import FigureSettings
 from mdpcloud.errors import InputError
 from mdpcloud.model.limit import Limit
 from mdpcloud.parameters import validate
@@ -18,6 +19,7 @@ from mdpcloud.simulate.settings import SimulateSettings
 __all__ = [
     "CompareSettings",
     "Discount",
+    "FigureSettings",
     "Rule",
     "Scenario",
     "SimulateSettings",
@@ -174,6 +176,7 @@ class Scenario:
     solve : SolveSettings
     compare : CompareSettings
     simulate : SimulateSettings
+    figure : FigureSettings or None
     path : Path
     sha256 : str
         Hash of the file's bytes, in hexadecimal digits.
@@ -188,6 +191,7 @@ class Scenario:
     solve: SolveSettings = field(default_factory=SolveSettings)
     compare: CompareSettings = field(default_factory=CompareSettings)
     simulate: SimulateSettings = field(default_factory=SimulateSettings)
+    figure: FigureSettings | None = None
     path: Path = Path()
     sha256: str = ""
 
