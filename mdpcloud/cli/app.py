@@ -92,13 +92,14 @@ def evaluate(
     file: File,
     policy: Policies = None,
     json: Json = None,
+    plots: Plots = None,
     tolerance: Tolerance = None,
 ) -> None:
-    """Cost and measures of a system under policies, without the optimum."""
+    """Cost and measures of a system, without the optimum; beside its large-scale limit, if any."""
     from mdpcloud.cli import work
 
     with exit_codes():
-        work.evaluate(work.scenario_of(file, tolerance, None), policy, json)
+        work.evaluate(work.scenario_of(file, tolerance, None), policy, json, plots)
 
 
 @app.command()

@@ -125,10 +125,33 @@ def labelled(comparison: Any, scenario: Scenario) -> Any:
     )
 
 
-def evaluate(scenario: Scenario, names: Sequence[str] | None, json_file: Path | None) -> None:
-    """Evaluate policies of the scenario, print and write their costs and measures."""
-    policies = wanted(scenario, names)
+def evaluate(
+    scenario: Scenario,
+    names: Sequence[str] | None,
+    json_file: Path | None,
+    folder: Path | None = None,
+) -> None:
+    """Evaluate the system under its own policy beside its limit, or policies of the scenario."""
     check_place("--json", json_file)
+    if names or not hasattr(scenario.system, "own_policy"):
+        if folder is not None:
+            raise mc.InputError(
+                "--plots: evaluate draws an allocation system under its own policy beside its "
+                "large-scale limit; mdpcloud compare --plots draws policies"
+            )
+        _evaluate_policies(scenario, names, json_file)
+        return
+    from mdpcloud.cli import measures
+
+    with mistakes_of(scenario):
+        announce_compilation()
+        write(measures.evaluate(scenario, _heading(scenario)), json_file)
+
+
+def _evaluate_policies(
+    scenario: Scenario, names: Sequence[str] | None, json_file: Path | None
+) -> None:
+    policies = wanted(scenario, names)
     with mistakes_of(scenario):
         settings = scenario.solve.for_compare()
         settings.pop("solver", None)

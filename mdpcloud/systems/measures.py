@@ -9,6 +9,7 @@ into the probabilities ``blocking``, ``downgraded`` and ``forwarded`` of an arri
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ PerClass: TypeAlias = tuple[float, ...] | tuple[tuple[float, ...], ...]
 """A number per class or centre, or per job type (row) and centre (column)."""
 
 Bounds: TypeAlias = tuple[float, float]
+
+ROUNDING = 1e-12  # relative, of a product with the scale
 
 PROBABILITIES = {
     "rejection_rate": "blocking",
@@ -154,11 +157,11 @@ def scaled_count(name: str, value: float, scale: float, least: int = 0) -> tuple
     (13, 'capacities[0] = 1.25 times the scale 10 is 12.5, rounded to 13')
     """
     exact = value * scale
-    count = int(exact + 0.5)
+    count = math.floor(exact + 0.5 + ROUNDING * max(1.0, exact))
     if count < least:
         raise InputError(
-            f"{name} = {value:g} times the scale {scale:g} is {exact:g}; it must be at least {least}"
+            f"{name} = {value:g} times the scale {scale:g} is {exact:g}; it must be >= {least}"
         )
-    if abs(exact - count) <= 1e-9 * max(1.0, exact):
+    if abs(exact - count) <= ROUNDING * max(1.0, exact):
         return count, None
     return count, f"{name} = {value:g} times the scale {scale:g} is {exact:g}, rounded to {count}"

@@ -1,0 +1,97 @@
+"""`mdpcloud evaluate` of an allocation system: the finite system beside its large-scale limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from mdpcloud.asymptotics.measures import finite_measures, limit_measures
+from mdpcloud.cli import tables
+from mdpcloud.cli.numbers import with_error
+from mdpcloud.cli.progress import progress_bar
+from mdpcloud.scenario import Scenario
+from mdpcloud.systems.measures import Measures
+
+__all__ = ["evaluate"]
+
+NAMES = ("blocking", "downgraded", "forwarded", "mean_jobs")
+PER_UNIT = ("mean_jobs", "cost")  # measures that grow with the scale
+
+
+def evaluate(scenario: Scenario, heading: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate the system under its own policy, print it beside the limit; the JSON record."""
+    with progress_bar(scenario.solve.tolerance, what="steps") as progress:
+        finite, how = finite_measures(
+            scenario.system,
+            tolerance=min(scenario.solve.tolerance, 1e-9),
+            threads=scenario.solve.threads,
+            time_limit=scenario.solve.time_limit,
+            progress=progress,
+            simulate=scenario.simulate,
+        )
+    limit, notes = limit_measures(scenario.system)
+    found = {"exact": None, "simulated": None, how: _plain(finite), "limit": _plain(limit)}
+    record = {
+        **heading,
+        "policy": type(scenario.system).own_policy,
+        "scale": scenario.system.scale,
+        "regime": None if limit is None else limit.regime,
+        "measures": found,
+        "policies": [],
+        "notes": list(dict.fromkeys((*finite.notes, *notes))),
+    }
+    _print(record, finite, how, limit)
+    return record
+
+
+def _plain(measures: Measures | None) -> dict[str, Any] | None:
+    """Measures as JSON; notes are told once, for all of them."""
+    if measures is None:
+        return None
+    record = asdict(measures)
+    del record["notes"]
+    return record
+
+
+def _print(record: Mapping[str, Any], finite: Measures, how: str, limit: Measures | None) -> None:
+    scale = record["scale"]
+    tables.print_heading(record)
+    words = [f"policy {record['policy']}", f"scale {scale:g}"]
+    words += [f"regime {record['regime']}"] if record["regime"] else []
+    typer.echo(", ".join(words))
+    typer.echo(f"costs in {tables.unit(record)}; mean jobs and cost are per unit of the scale\n")
+    error = "bounds" if how == "exact" else "95 %"
+    trust = "bounds" if limit is None or limit.certified else "estimated error"
+    lines = [("measure", how, error, "limit", trust)]
+    for name, place in _places(finite):
+        cells = (*_cell(finite, name, place, scale), *_cell(limit, name, place))
+        lines.append((f"{name}{place}", *cells))
+    tables.print_table(lines, right={how, "limit"})
+    tables.print_notes(record)
+
+
+def _places(measures: Measures) -> Iterator[tuple[str, str]]:
+    """Names of the measures and of the classes, as the table has them."""
+    for name in NAMES:
+        for j, value in enumerate(getattr(measures, name) or ()):
+            if isinstance(value, tuple):
+                yield from ((name, f"[{j}][{k}]") for k in range(len(value)))
+            else:
+                yield name, f"[{j}]"
+    yield "cost", ""
+
+
+def _cell(measures: Measures | None, name: str, place: str, scale: float = 1.0) -> tuple[str, str]:
+    """A measure and its error as text; empty where it is not known."""
+    value: Any = None if measures is None else getattr(measures, name)
+    for index in filter(None, place.strip("[]").split("][")):
+        value = None if value is None or int(index) >= len(value) else value[int(index)]
+    if measures is None or value is None:
+        return "", ""
+    per = scale if name in PER_UNIT else 1.0
+    error = measures.errors.get(name, 0.0) / per
+    text, reach = with_error(value / per, value / per - error, value / per + error)
+    return text, reach
