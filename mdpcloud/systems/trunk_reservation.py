@@ -1,0 +1,252 @@
+"""Two centres, the first of which may send jobs to the second: trunk reservation.
+
+Centre k has C_k servers and its own jobs, of rate lambda_k, each served at the rate mu_k of the
+centre that takes it. With the numbers of busy servers n_0 and n_1 as the state,
+
+    n_0 -> n_0 + 1  at rate lambda_0 if n_0 < C_0,           n_k -> n_k - 1  at rate mu_k n_k,
+    n_1 -> n_1 + 1  at rate (lambda_1 + lambda_0 1{n_0 = C_0, C_1 - n_1 > a}) 1{n_1 < C_1}.
+
+Source: G. Thompson, "Stochastic models for resource allocation in large distributed systems" (PhD
+thesis, Universite Pierre et Marie Curie, 2017), chapter 5. Optimality of a threshold where all jobs
+have equal means: V. Nguyen, "On the optimality of trunk reservation in overflow processes", Prob.
+Eng. Inf. Sci. 5 (1991) 369-390.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+from annotated_types import Ge, Gt, Unit
+
+from mdpcloud.errors import InputError
+from mdpcloud.model.event import Action, Event, step
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Lattice
+from mdpcloud.parameters import validate
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.policies.complete_sharing import complete_sharing
+from mdpcloud.policies.family import Family, Option, Parameter, Stream
+from mdpcloud.policies.trunk_reservation import trunk_reservation
+from mdpcloud.systems.base import Heuristic
+from mdpcloud.systems.measures import Bounds, per_job, scaled, scaled_count
+
+__all__ = ["TrunkReservation"]
+
+Rate: TypeAlias = Annotated[float, Ge(0), Unit("1/time")]
+ServiceRate: TypeAlias = Annotated[float, Gt(0), Unit("1/time")]
+Servers: TypeAlias = Annotated[float, Gt(0)]
+Cost: TypeAlias = Annotated[float, Ge(0), Unit("cost")]
+Freedom: TypeAlias = Literal["redirect", "rejection", "offload", "mutual"]
+
+
+@dataclass(frozen=True)
+class TrunkReservation:
+    """Two loss systems; jobs that find the first full may go to the second if more than a are free.
+
+    Classes and centres are 0 and 1 here, 1 and 2 in the source.
+
+    Parameters
+    ----------
+    arrival_rates : (lambda_0, lambda_1)
+        Of the jobs of each centre, per unit of the scale.
+    service_rates : (mu_0, mu_1)
+        Of one server of each centre; a job that is sent to centre 1 is served at its rate mu_1.
+    servers : (c_0, c_1)
+        Of each centre, per unit of the scale.
+    reserved : int
+        The threshold a: a job of class 0 that finds centre 0 full goes to centre 1 if more than a
+        servers are free there, so that a stay free once it is in. Not multiplied by the scale.
+    rejection_costs : (w_0, w_1), optional
+        Of a lost job of each class; 1 each by default.
+    freedom : {"redirect", "rejection", "offload", "mutual"}
+        What the optimum may decide: whether a job of class 0 that finds centre 0 full is redirected
+        or lost; besides, whether a job of class 1 is refused although there is room; besides,
+        whether one of class 0 is redirected or refused while centre 0 has room; besides, whether
+        one of class 1 goes to centre 0.
+    scale : float
+        Multiplies arrival rates and servers.
+
+    Notes
+    -----
+    The source's prose asks for "at least a" free servers, its formulas for more than a; the
+    formulas hold here. N_i counts busy servers in its prose and free ones in its definition of B_1;
+    the two queues are coupled, not in tandem. Which of its formulas hold for which reading was
+    checked numerically.
+
+    Where a job of class 0 is redirected only if centre 0 is full, the optimum was a threshold in
+    n_1 in every instance that was tried; with equal service rates it is one by Nguyen's theorem.
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> system = TrunkReservation((6.0, 7.0), (1.0, 1.0), (4, 8), 2, (1.0, 2.0))
+    >>> round(mc.solve(system.model()).gain, 9)
+    5.146144226
+    """
+
+    arrival_rates: tuple[Rate, Rate]
+    service_rates: tuple[ServiceRate, ServiceRate]
+    servers: tuple[Servers, Servers]
+    reserved: Annotated[int, Ge(0)]
+    rejection_costs: tuple[Cost, Cost] | None = None
+    freedom: Freedom = "redirect"
+    scale: Annotated[float, Gt(0)] = 1.0
+
+    policy_names: ClassVar[tuple[str, ...]] = (
+        "trunk_reservation",
+        "complete_sharing",
+        "no_cooperation",
+    )
+    own_policy: ClassVar[str] = "trunk_reservation"
+
+    def __post_init__(self) -> None:
+        validate(self)
+        _ = self._finite
+
+    @classmethod
+    def example(cls) -> Self:
+        """A small first centre, overloaded, whose jobs are worth half of those of the second."""
+        return cls((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), reserved=2, rejection_costs=(1.0, 2.0))
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        """Cost of a lost job of each class."""
+        return (1.0, 1.0) if self.rejection_costs is None else self.rejection_costs
+
+    @cached_property
+    def _finite(self) -> tuple[tuple[int, int], tuple[str, ...]]:
+        """Servers of the finite system, and notes on rounding."""
+        counts, notes = zip(
+            *(
+                scaled_count(f"servers[{k}]", servers, self.scale, least=1)
+                for k, servers in enumerate(self.servers)
+            ),
+            strict=True,
+        )
+        return counts, tuple(note for note in notes if note)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where servers were rounded, and where nothing is ever redirected."""
+        servers, notes = self._finite
+        if self.reserved >= servers[1]:
+            notes += (
+                f"reserved = {self.reserved} is not less than the {servers[1]} servers of centre "
+                "1, so that no job is redirected",
+            )
+        return notes
+
+    # --- the model --------------------------------------------------------------------------------
+
+    def model(self, caps: Sequence[int] | None = None) -> Model:
+        """The finite system.
+
+        Raises
+        ------
+        InputError
+            When caps are given: the state space is finite.
+        """
+        if caps is not None:
+            raise InputError("caps are not for trunk_reservation: its state space is finite")
+        servers, _ = self._finite
+        rates = scaled(self.arrival_rates, self.scale)
+        arrivals = [
+            Event(f"arrival {k}", rates[k], actions)
+            for k, actions in enumerate((self._first(servers[0]), self._second(servers[1])))
+        ]
+        departures = [
+            Event(f"departure {k}", _busy(k, rate), step(busy={k: -1}))
+            for k, rate in enumerate(self.service_rates)
+        ]
+        return Model(
+            Lattice({"busy": servers}), [*arrivals, *departures], measures=self._measures()
+        )
+
+    def _first(self, servers: int) -> list[Action]:
+        """What may be done with a job of class 0."""
+        free = self.freedom in ("offload", "mutual")
+        allowed = None if free else lambda x: x.busy[0] == servers
+        return [
+            Action("local", step(busy={0: +1})),
+            Action("redirect", step(busy={1: +1}), allowed=allowed),
+            Action("reject", cost=self.costs[0], allowed=allowed),
+        ]
+
+    def _second(self, servers: int) -> list[Action]:
+        """What may be done with a job of class 1."""
+        free = self.freedom != "redirect"
+        allowed = None if free else lambda x: x.busy[1] == servers
+        actions = [
+            Action("local", step(busy={1: +1})),
+            Action("reject", cost=self.costs[1], allowed=allowed),
+        ]
+        if self.freedom == "mutual":
+            actions.insert(1, Action("redirect", step(busy={0: +1})))
+        return actions
+
+    def _measures(self) -> dict[str, Any]:
+        measures: dict[str, Any] = {
+            f"rejection_rate[{k}]": (f"arrival {k}", "reject") for k in (0, 1)
+        }
+        measures["forwarding_rate[0]"] = ("arrival 0", "redirect")
+        measures["forwarding_rate[1]"] = (
+            ("arrival 1", "redirect") if self.freedom == "mutual" else 0.0
+        )
+        return measures | {f"mean_jobs[{k}]": _busy(k, 1.0) for k in (0, 1)}
+
+    def derived(self, cost: Bounds, measures: Mapping[str, Bounds]) -> dict[str, Bounds]:
+        """Bounds of the probabilities that a job is lost, or redirected."""
+        return per_job(measures, scaled(self.arrival_rates, self.scale))
+
+    # --- policies ---------------------------------------------------------------------------------
+
+    def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
+        """A policy by name.
+
+        Parameters
+        ----------
+        name : str
+            "trunk_reservation" with a = ``reserved``; "complete_sharing", a = 0; or
+            "no_cooperation", where no job is redirected.
+        ties : str
+            Not used: the policies know no ties.
+        """
+        levels = {
+            "trunk_reservation": self.reserved,
+            "complete_sharing": 0,
+            "no_cooperation": self._finite[0][1],
+        }
+        if name not in levels:
+            near = did_you_mean(name, self.policy_names)
+            known = ", ".join(self.policy_names)
+            raise InputError(f"policy {name!r} is unknown; there are {known}{near}")
+        if name == "complete_sharing":
+            return Heuristic(name, rule=complete_sharing(self._streams()).member())
+        return Heuristic(name, rule=self._family().member(levels[name]))
+
+    def families(self) -> tuple[Family, ...]:
+        """Trunk reservation with every threshold from 0 to the servers of centre 1."""
+        return (self._family(),)
+
+    def _family(self) -> Family:
+        grid = tuple(range(self._finite[0][1] + 1))
+        return trunk_reservation(self._streams(), [Parameter("reserved", grid)])
+
+    def _streams(self) -> list[Stream]:
+        first, second = self._finite[0]
+        redirect = Option(
+            "redirect",
+            fits=lambda x: (x.busy[0] == first) & (x.busy[1] < second),
+            spare=lambda x: second - x.busy[1] - 1,
+        )
+        return [
+            Stream("arrival 0", (Option("local", fits=lambda x: x.busy[0] < first), redirect)),
+            Stream("arrival 1", (Option("local", fits=lambda x: x.busy[1] < second),)),
+        ]
+
+
+def _busy(k: int, rate: float) -> Any:
+    return lambda x: rate * x.busy[k]
