@@ -1,0 +1,330 @@
+"""A link on which jobs may be downgraded, D(C0).
+
+The state L counts the jobs of each class; u = sum_j A_j L_j <= C units are in use. Jobs of class j
+arrive at rate lambda_j and are taken in full (A_j units, served at rate mu_j), downgraded to class
+0 (one unit, rate mu_0, whatever they were) or rejected:
+
+    g = sum_j lambda_j min{ h(L + e_j) - h(L), w_j + h(L + e_0) - h(L), v_j }
+        + sum_j mu_j L_j [h(L - e_j) - h(L)],
+
+with downgrading costs w_j and rejection costs v_j. The policy D(C0) of the source takes jobs in
+full while u < C0, downgrades them while C0 <= u < C and rejects them at u = C; its limit is that of
+`mdpcloud.limits.downgrading`.
+
+Sources: C. Fricker, F. Guillemin, P. Robert and G. Thompson, "Allocation schemes of resources with
+downgrading", Adv. Appl. Prob. 49 (2017) (arXiv 1604.00894); G. Thompson, "Stochastic models for
+resource allocation in large distributed systems", thesis, UPMC 2017, chapter 2. Costs and the
+optimum are extensions. Lemma 1 of the paper states l_j <= rho_j from the first class on; it is
+false for that one, l_0 > rho_0, and its proof and use are for the others. "Proposition 11" in its
+Corollary 1 is Proposition 3.
+
+The source does not say what happens when a job finds u < C0 but less than A_j units free, which
+needs C - C0 < A_j - 1: ``unfit`` says whether it is then downgraded or rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from annotated_types import Ge, Gt, MinLen, Unit
+
+from mdpcloud.errors import InputError
+from mdpcloud.model.event import Action, Event, step
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Lattice
+from mdpcloud.parameters import validate
+from mdpcloud.policies.complete_sharing import complete_sharing
+from mdpcloud.policies.family import Condition, Family, Option, Parameter, Rules, Stream
+from mdpcloud.policies.thresholds import thresholds
+from mdpcloud.systems.base import Heuristic
+from mdpcloud.systems.measures import per_job, scaled, scaled_count
+
+__all__ = ["Downgrading"]
+
+MOST_MEMBERS = 3000  # of the family of thresholds per class
+
+
+@dataclass(frozen=True)
+class Downgrading:
+    """Jobs on a link taken in full, downgraded to one unit, or rejected.
+
+    Parameters
+    ----------
+    arrival_rates : tuple of float
+        Per class, 1/time, per unit of the scale.
+    service_rates : tuple of float
+        Per class, 1/time. The source assumes that class 0 has the smallest.
+    requirements : tuple of int
+        Units that a job of each class needs in full; 1 for class 0, more for the others.
+    capacity, threshold : float
+        Units of the link, and from how many in use on jobs are downgraded; per unit of the scale.
+    rejection_costs : tuple of float, optional
+        Per class, cost of a lost job; 1 by default.
+    downgrading_costs : tuple of float, optional
+        Per class, cost of a downgraded job; 0 by default, and always for class 0.
+    unfit : {"downgrade", "reject"}
+        What happens to a job that is to be taken in full where less than it needs is free.
+    scale : float
+        Multiplies the arrival rates, the capacity and the threshold.
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> link = Downgrading((3.0, 4.0), (1.0, 1.0), (1, 2), 10, 8, downgrading_costs=(0.0, 0.5))
+    >>> round(mc.solve(link.model()).gain, 9)
+    2.024585322
+    """
+
+    arrival_rates: Annotated[tuple[Annotated[float, Ge(0), Unit("1/time")], ...], MinLen(1)]
+    service_rates: Annotated[tuple[Annotated[float, Gt(0), Unit("1/time")], ...], MinLen(1)]
+    requirements: Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
+    capacity: Annotated[float, Gt(0)]
+    threshold: Annotated[float, Ge(0)]
+    rejection_costs: tuple[Annotated[float, Ge(0), Unit("cost")], ...] | None = None
+    downgrading_costs: tuple[Annotated[float, Ge(0), Unit("cost")], ...] | None = None
+    unfit: Literal["downgrade", "reject"] = "downgrade"
+    scale: Annotated[float, Gt(0)] = 1.0
+
+    policy_names: ClassVar[tuple[str, ...]] = (
+        "downgrade_threshold",
+        "always_downgrade",
+        "pure_loss",
+    )
+    own_policy: ClassVar[str] = "downgrade_threshold"
+
+    def __post_init__(self) -> None:
+        validate(self)
+        self._check_lengths()
+        self._check_requirements()
+        if self.threshold > self.capacity:
+            raise InputError(
+                f"Downgrading: threshold is {self.threshold:g}, beyond the capacity "
+                f"{self.capacity:g}; it must be between 0 and the capacity"
+            )
+        if self.downgrading_costs is not None and self.downgrading_costs[0] > 0.0:
+            raise InputError(
+                f"Downgrading: downgrading_costs[0] is {self.downgrading_costs[0]:g}; class 0 is "
+                "never downgraded, so it must be 0"
+            )
+        if not any(self.arrival_rates):
+            raise InputError("Downgrading: arrival_rates are all 0; one must be > 0")
+
+    def _check_lengths(self) -> None:
+        classes = len(self.arrival_rates)
+        for name in ("service_rates", "requirements", "rejection_costs", "downgrading_costs"):
+            given = getattr(self, name)
+            if given is not None and len(given) != classes:
+                raise InputError(
+                    f"Downgrading: {name} has {len(given)} entries and arrival_rates has "
+                    f"{classes}; there must be one for each class"
+                )
+
+    def _check_requirements(self) -> None:
+        if self.requirements[0] != 1:
+            raise InputError(
+                f"Downgrading: requirements[0] is {self.requirements[0]}; class 0 is what jobs are "
+                "downgraded to, and must need 1 unit (measure the capacity in its unit)"
+            )
+        for j, units in enumerate(self.requirements[1:], 1):
+            if not 1 < units <= self.units:
+                raise InputError(
+                    f"Downgrading: requirements[{j}] is {units}; it must be an integer from 2, as "
+                    f"class 0 needs 1, to the {self.units} units of the link"
+                )
+
+    @classmethod
+    def example(cls) -> Self:
+        """Three classes at a load of 1.4, where one threshold for both is not the best."""
+        return cls((2.0, 2.0, 2.0), (1.0, 1.0, 1.0), (1, 2, 4), 10.0, 6.0, None, (0.0, 0.2, 0.4))
+
+    # --- the finite system ------------------------------------------------------------------------
+
+    @property
+    def units(self) -> int:
+        """Units of the finite link."""
+        return self._counts[0][0]
+
+    @property
+    def level(self) -> int:
+        """Threshold of the finite link."""
+        return self._counts[1][0]
+
+    @cached_property
+    def _counts(self) -> tuple[tuple[int, str | None], tuple[int, str | None]]:
+        return (
+            scaled_count("capacity", self.capacity, self.scale, least=1),
+            scaled_count("threshold", self.threshold, self.scale),
+        )
+
+    @property
+    def _rejection_costs(self) -> tuple[float, ...]:
+        return self.rejection_costs or (1.0,) * len(self.arrival_rates)
+
+    @property
+    def _downgrading_costs(self) -> tuple[float, ...]:
+        return self.downgrading_costs or (0.0,) * len(self.arrival_rates)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was rounded, and where jobs below the threshold may not fit."""
+        found = [note for _, note in self._counts if note is not None]
+        if self.level + max(self.requirements) - 1 > self.units:
+            found.append(
+                f"below the threshold {self.level} of {self.units} units a job may not fit; it is "
+                + ("downgraded then" if self.unfit == "downgrade" else "rejected then")
+            )
+        return tuple(found)
+
+    def used(self, x: Any) -> Any:
+        """Units in use in state x."""
+        return sum(units * x.jobs[j] for j, units in enumerate(self.requirements))
+
+    def model(self, caps: Sequence[int] | None = None) -> Model:
+        """The model of the finite link; events "arrival j" and "departure j".
+
+        Raises
+        ------
+        InputError
+            When caps are given.
+        """
+        if caps is not None:
+            raise InputError("caps are given, but the states of a link are finite: leave them out")
+        sizes = tuple(self.units // units for units in self.requirements)
+        space = Lattice({"jobs": sizes}, where=lambda x: self.used(x) <= self.units)
+        rates = scaled(self.arrival_rates, self.scale)
+        arrivals = [Event(f"arrival {j}", rate, self._actions(j)) for j, rate in enumerate(rates)]
+        departures = [
+            Event(f"departure {j}", _departures(j, rate), step(jobs={j: -1}))
+            for j, rate in enumerate(self.service_rates)
+        ]
+        return Model(space, (*arrivals, *departures), measures=self._measures())
+
+    def _actions(self, j: int) -> list[Action]:
+        full = Action("full", step(jobs={j: +1}))
+        reject = Action("reject", cost=self._rejection_costs[j])
+        if j == 0:
+            return [full, reject]
+        cost = self._downgrading_costs[j]
+        return [full, Action("downgrade", step(jobs={0: +1}), cost=cost), reject]
+
+    def _measures(self) -> dict[str, Any]:
+        classes = range(len(self.arrival_rates))
+        rejected = {f"rejection_rate[{j}]": (f"arrival {j}", "reject") for j in classes}
+        downgraded: dict[str, Any] = {
+            f"downgrading_rate[{j}]": (f"arrival {j}", "downgrade") if j else 0.0 for j in classes
+        }
+        jobs = {f"mean_jobs[{j}]": _jobs(j) for j in classes}
+        return rejected | downgraded | jobs
+
+    def derived(
+        self, cost: tuple[float, float], measures: Mapping[str, tuple[float, float]]
+    ) -> dict[str, tuple[float, float]]:
+        """Probabilities ``blocking[j]`` and ``downgraded[j]`` of an arriving job."""
+        return per_job(measures, scaled(self.arrival_rates, self.scale))
+
+    # --- policies ---------------------------------------------------------------------------------
+
+    def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
+        """A policy by name.
+
+        ``downgrade_threshold`` is D(C0) at the system's threshold, ``always_downgrade`` is D(0),
+        and ``pure_loss`` takes in full what fits and rejects the rest.
+        """
+        if name == "pure_loss":
+            return Heuristic(name, rule=self._pure_loss().member())
+        level = {"downgrade_threshold": self.level, "always_downgrade": 0}.get(name)
+        if level is None:
+            raise InputError(
+                f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}"
+            )
+        return Heuristic(name, rule=self._common().member(level))
+
+    def families(self) -> tuple[Family, ...]:
+        """D(C0) for C0 = 0 ... C, and a threshold per class where there are several."""
+        found = (self._common(),) if len(self.requirements) > 1 else ()
+        return (*found, self._per_class()) if len(self.requirements) > 2 else found
+
+    def _common(self) -> Family:
+        levels = Parameter("threshold", tuple(range(self.units + 1)))
+        return self._thresholds("common_threshold", (levels,), ())
+
+    def _per_class(self) -> Family:
+        tops = [self._last_level(units) for units in self.requirements[1:]]
+        stride = 1
+        while np.prod([top // stride + 1.0 for top in tops]) > MOST_MEMBERS:
+            stride += 1
+        levels = [Parameter(f"threshold[{j}]", _grid(top, stride)) for j, top in enumerate(tops, 1)]
+        note = f"the thresholds are multiples of {stride}, and the largest"
+        return self._thresholds("class_thresholds", levels, () if stride == 1 else (note,))
+
+    def _last_level(self, units: int) -> int:
+        """Level beyond which nothing changes: a job that does not fit is not taken in full."""
+        return self.units - units + 1 if self.unfit == "downgrade" else self.units
+
+    def _pure_loss(self) -> Family:
+        streams = [
+            Stream(stream.decision, (replace(stream.options[0], used=None),))
+            for stream in self._streams()
+        ]
+        return complete_sharing(streams, "pure_loss")
+
+    def _thresholds(
+        self, name: str, parameters: Sequence[Parameter], notes: tuple[str, ...]
+    ) -> Family:
+        common = len(parameters) < len(self.requirements) - 1
+        family = thresholds(self._streams(), parameters, name, common=common)
+        if self.unfit == "downgrade":
+            return replace(family, notes=notes)
+
+        def member(*levels: float) -> Rules:
+            each = levels * (len(self.requirements) - 1) if common else levels
+            return self._rejecting(family.member(*levels), each)
+
+        return replace(family, member=member, notes=notes)
+
+    def _streams(self) -> list[Stream]:
+        """Class 0 is taken where there is room; the others in full first, then downgraded."""
+        own = Stream("arrival 0", (Option("full", self._fits(1)),))
+        lower = Option("downgrade", self._fits(1))
+        return [
+            own,
+            *(
+                Stream(f"arrival {j}", (Option("full", self._fits(units), used=self.used), lower))
+                for j, units in enumerate(self.requirements[1:], 1)
+            ),
+        ]
+
+    def _fits(self, units: int) -> Condition:
+        return lambda x: self.used(x) + units <= self.units
+
+    def _rejecting(self, rules: Rules, levels: Sequence[float]) -> Rules:
+        """Rules that reject a job below its level that does not fit."""
+        changed = dict(rules)
+        for j, level in enumerate(levels, 1):
+            unfit = self._unfit(self.requirements[j], level)
+            changed[f"arrival {j}"] = _rejecting_where(unfit, rules[f"arrival {j}"])
+        return changed
+
+    def _unfit(self, units: int, level: float) -> Condition:
+        return lambda x: (self.used(x) < level) & (self.used(x) + units > self.units)
+
+
+def _departures(j: int, rate: float) -> Callable[[Any], Any]:
+    return lambda x: rate * x.jobs[j]
+
+
+def _jobs(j: int) -> Callable[[Any], Any]:
+    return lambda x: 1.0 * x.jobs[j]
+
+
+def _grid(top: int, stride: int) -> tuple[int, ...]:
+    """Multiples of the stride up to the top, and the top."""
+    return tuple(sorted({*range(0, top + 1, stride), top}))
+
+
+def _rejecting_where(condition: Condition, rule: Condition) -> Condition:
+    return lambda x: np.where(condition(x), "reject", rule(x))
