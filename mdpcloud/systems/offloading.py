@@ -1,0 +1,288 @@
+"""Loss centres that offload to each other: two of them, or a ring.
+
+Centre k has C_k servers and no queue. Jobs of class k come at rate lambda_k to centre k, are served
+there at rate mu_k, offloaded to a neighbour and served there at the neighbour's rate, or rejected
+at cost w_k. The optimality equation is
+
+    g = sum_k lambda_k min{ w_k, min_j [h(x + e_j) - h(x)] } + sum_k mu_k x_k [h(x - e_k) - h(x)],
+
+where j runs over centre k and its neighbours that have a free server. Under the policy of the
+source a job that finds its centre full is sent to each neighbour with probability p_k, and is lost
+if that one is full; it is not sent on.
+
+Source: G. Thompson, "Stochastic models for resource allocation in large distributed systems" (PhD
+thesis, UPMC 2017), chapter 4; C. Fricker, F. Guillemin, P. Robert, G. Thompson, "Analysis of an
+offloading scheme for data centers in the framework of fog computing" (arXiv 1507.05746). It leaves
+nothing open. Known errors of the text: p1 = 0 and p1 = 0.35 in figure 4.4 are said to be in regime
+E, but are in B2 for l1 <= 5; "lambda2 = 12" belongs to figure 4.5; the blocking of class 1 is said
+to be positive in B2, but is 0 for p1 = 1; both parts of figure 4.6 are captioned class 2, the left
+one is class 1, and its legend says 11 where the text says 11.1; four values of p1 are plotted where
+one is announced; that class 2 hardly suffers is contradicted by figure 4.5 (from 0.1667 to 0.3706
+at l1 = 5, p1 = 1); conjugation bars are missing in alpha_Y = conj(a_Y)/a_Y, and "Re(i ...)" is
+printed as "< i".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Ge, Gt, Le, MinLen, Unit
+
+from mdpcloud.errors import InputError
+from mdpcloud.limits.offloading import pair_limit
+from mdpcloud.model.event import Action, Event, step
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Lattice
+from mdpcloud.parameters import validate
+from mdpcloud.policies.bernoulli_offloading import bernoulli_offloading
+from mdpcloud.policies.complete_sharing import complete_sharing
+from mdpcloud.policies.family import Option, Parameter, Stream
+from mdpcloud.queues.border import checked_choice
+from mdpcloud.systems.base import Heuristic
+from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
+
+__all__ = ["Offloading"]
+
+
+@dataclass(frozen=True)
+class Offloading:
+    """Loss centres that offload to each other: two of them, or a ring.
+
+    All parameters are per unit of ``scale``: with scale N, centre k has N times its servers and
+    arrivals. Centres are numbered from 0; on a ring the neighbours of centre k are k - 1 ("left")
+    and k + 1 ("right"), the last centre and the first being neighbours.
+
+    Parameters
+    ----------
+    arrival_rates : tuple of float
+        At each centre; two or more.
+    service_rates : tuple of float
+        Of a server of each centre.
+    servers : tuple of float
+        Servers of each centre; rounded once they are multiplied by the scale.
+    offload_probabilities : tuple of float
+        Of a job that finds its centre full to be sent to a neighbour, to each of them on a ring: at
+        most 1 for two centres, at most 1/2 for more.
+    rejection_costs : tuple of float, optional
+        Of a job of each class; 1 by default.
+    scale : float
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> system = mc.systems.Offloading((1.0, 2.0), (1.0, 1.0), (1.0, 1.0), (0.5, 0.25))
+    >>> own = mc.compare(system, ["bernoulli_offloading"]).rows[0]
+    >>> round(own.cost, 12), round(283 / 163, 12)
+    (1.736196319018, 1.736196319018)
+    """
+
+    arrival_rates: Annotated[tuple[Annotated[float, Gt(0), Unit("1/time")], ...], MinLen(2)]
+    service_rates: Annotated[tuple[Annotated[float, Gt(0), Unit("1/time")], ...], MinLen(2)]
+    servers: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(2)]
+    offload_probabilities: Annotated[tuple[Annotated[float, Ge(0), Le(1)], ...], MinLen(2)]
+    rejection_costs: (
+        Annotated[tuple[Annotated[float, Ge(0), Unit("cost")], ...], MinLen(2)] | None
+    ) = None
+    scale: Annotated[float, Gt(0)] = 1.0
+
+    policy_names: ClassVar[tuple[str, ...]] = (
+        "bernoulli_offloading",
+        "complete_sharing",
+        "no_cooperation",
+    )
+    own_policy: ClassVar[str] = "bernoulli_offloading"
+
+    def __post_init__(self) -> None:
+        validate(self)
+        for name in ("service_rates", "servers", "offload_probabilities", "rejection_costs"):
+            given = getattr(self, name)
+            if given is not None and len(given) != self.centres:
+                raise InputError(
+                    f"Offloading: {name} has {len(given)} numbers, arrival_rates {self.centres}; "
+                    "both must have one for each centre"
+                )
+        for k, probability in enumerate(self.offload_probabilities):
+            if self.centres > 2 and probability > 0.5:
+                raise InputError(
+                    f"Offloading: offload_probabilities[{k}] must be at most 0.5, not "
+                    f"{probability:g}: a job goes to each of two neighbours with it"
+                )
+        _ = self.counts
+
+    @classmethod
+    def example(cls) -> Self:
+        """A small centre at load 1.5 that sends half of its overflow to a large one."""
+        return cls((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), (0.5, 1.0))
+
+    @property
+    def centres(self) -> int:
+        """Number of centres."""
+        return len(self.arrival_rates)
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """Cost of a rejected job of each class."""
+        return self.rejection_costs or (1.0,) * self.centres
+
+    @cached_property
+    def _rounded(self) -> list[tuple[int, str | None]]:
+        return [
+            scaled_count(f"servers[{k}]", count, self.scale, least=1)
+            for k, count in enumerate(self.servers)
+        ]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Servers of each centre of the finite system."""
+        return tuple(count for count, _ in self._rounded)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What rounding did to the numbers of servers."""
+        return tuple(note for _, note in self._rounded if note)
+
+    # --- the model --------------------------------------------------------------------------------
+
+    def _neighbours(self, k: int) -> dict[str, int]:
+        """Action that offloads to each neighbour of a centre."""
+        if self.centres == 2:
+            return {"offload": 1 - k}
+        return {"offload left": (k - 1) % self.centres, "offload right": (k + 1) % self.centres}
+
+    def model(self, caps: Any = None) -> Model:
+        """The finite system: every job is served locally, offloaded or rejected.
+
+        Raises
+        ------
+        InputError
+            When caps are given; the servers are the caps.
+        """
+        if caps is not None:
+            raise InputError("caps: the space is finite, with the numbers of servers as its caps")
+        rates = scaled(self.arrival_rates, self.scale)
+        arrivals = [Event(f"arrival {k}", rate, self._answers(k)) for k, rate in enumerate(rates)]
+        departures = [
+            Event(f"departure {k}", _departures(k, rate), step(busy={k: -1}))
+            for k, rate in enumerate(self.service_rates)
+        ]
+        return Model(
+            Lattice({"busy": self.counts}), [*arrivals, *departures], measures=self._measures()
+        )
+
+    def _answers(self, k: int) -> list[Action]:
+        away = [Action(name, step(busy={j: +1})) for name, j in self._neighbours(k).items()]
+        return [
+            Action("local", step(busy={k: +1})),
+            *away,
+            Action("reject", cost=self.costs[k]),
+        ]
+
+    def _measures(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for k in range(self.centres):
+            found[f"rejection_rate[{k}]"] = (f"arrival {k}", "reject")
+            for name in self._neighbours(k):
+                found[f"{_rate_of(name)}[{k}]"] = (f"arrival {k}", name)
+            found[f"mean_jobs[{k}]"] = _jobs(k)
+        return found
+
+    def derived(
+        self, cost: tuple[float, float], measures: Mapping[str, tuple[float, float]]
+    ) -> dict[str, tuple[float, float]]:
+        """Bounds of probabilities per job; on a ring also of forwarding to either side together."""
+        found: dict[str, tuple[float, float]] = {}
+        for k in range(self.centres if self.centres > 2 else 0):
+            sides = [measures.get(f"{_rate_of(name)}[{k}]") for name in self._neighbours(k)]
+            if None not in sides:
+                low, high = zip(*(side for side in sides if side), strict=True)
+                found[f"forwarding_rate[{k}]"] = sum(low), sum(high)
+        rates = scaled(self.arrival_rates, self.scale)
+        return {**found, **per_job({**measures, **found}, rates)}
+
+    # --- policies ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _streams(self) -> tuple[Stream, ...]:
+        return tuple(
+            Stream(
+                f"arrival {k}",
+                tuple(
+                    Option(name, _has_room(j, self.counts[j]))
+                    for name, j in {"local": k, **self._neighbours(k)}.items()
+                ),
+            )
+            for k in range(self.centres)
+        )
+
+    def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
+        """A policy by name.
+
+        ``bernoulli_offloading`` has the given probabilities; ``complete_sharing`` offloads whenever
+        a neighbour has room, on a ring to the left first; ``no_cooperation`` never does.
+
+        Parameters
+        ----------
+        name : str
+            One of ``policy_names``.
+        ties : str
+            Of no effect.
+        """
+        checked_choice("policy", name, self.policy_names)
+        if name == "complete_sharing":
+            return Heuristic(name, rule=complete_sharing(self._streams).member())
+        given = self.offload_probabilities if name == self.own_policy else (0.0,) * self.centres
+        family = bernoulli_offloading(
+            self._streams, [Parameter(f"p[{k}]", (p,)) for k, p in enumerate(given)]
+        )
+        return Heuristic(name, rule=family.member(*given))
+
+    # --- large scale ------------------------------------------------------------------------------
+
+    @property
+    def capacities(self) -> tuple[float, ...]:
+        """Jobs per unit of time and scale that each centre can serve, a_k = mu_k c_k."""
+        return tuple(
+            rate * count for rate, count in zip(self.service_rates, self.servers, strict=True)
+        )
+
+    def limit(self) -> Measures:
+        """What becomes of the jobs in the large-scale limit, per unit of the scale."""
+        found = pair_limit(*self._pair)
+        prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
+        return Measures(
+            blocking=found.blocking,
+            mean_jobs=tuple(
+                served / rate for served, rate in zip(found.served, self.service_rates, strict=True)
+            ),
+            cost=sum(price * lost for price, lost in zip(prices, found.blocking, strict=True)),
+            forwarded=found.forwarded,
+            errors={"blocking": found.full.error, "cost": sum(prices) * found.full.error},
+            certified=False,
+            regime=found.regime,
+            notes=found.notes,
+        )
+
+    @property
+    def _pair(self) -> Any:
+        return self.arrival_rates, self.capacities, self.offload_probabilities
+
+
+def _rate_of(action: str) -> str:
+    """Name of the measure that counts an action: forwarding_rate, or that of a side."""
+    side = action.removeprefix("offload").strip()
+    return f"forwarding_{side}_rate" if side else "forwarding_rate"
+
+
+def _departures(k: int, rate: float) -> Any:
+    return lambda x: rate * x.busy[k]
+
+
+def _jobs(k: int) -> Any:
+    return lambda x: 1.0 * x.busy[k]
+
+
+def _has_room(k: int, servers: int) -> Any:
+    return lambda x: x.busy[k] < servers
