@@ -15,7 +15,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Condition", "Family", "Option", "Parameter", "Rules", "Stream", "first_fit"]
+__all__ = [
+    "BEST",
+    "Condition",
+    "Family",
+    "Option",
+    "Parameter",
+    "Rules",
+    "Stream",
+    "families_of",
+    "first_fit",
+]
+
+BEST = "best "
+"""Before the name of a family: its best member, as scenarios and results name it."""
 
 Condition: TypeAlias = Callable[[Any], Any]
 """From the state x, or arrays of states, to whether it holds there."""
@@ -111,6 +124,12 @@ class Family:
     def members(self) -> Iterator[tuple[float, ...]]:
         """Parameter vectors of the grid, the last parameter fastest."""
         return itertools.product(*(parameter.values for parameter in self.parameters))
+
+
+def families_of(system: Any) -> dict[str, Family]:
+    """Families of policies of a system, by the names of their best members."""
+    families = system.families() if hasattr(system, "families") else ()
+    return {f"{BEST}{family.name}": family for family in families}
 
 
 def first_fit(

@@ -1,0 +1,137 @@
+"""Bounds of the cost of one policy after the other on the same compiled model.
+
+A chain of few states is solved directly. A larger one begins with the values of the policy before,
+which is a neighbour: one certifying sweep of them often shows that the policy is worse than one
+that is known, and otherwise BiCGSTAB goes on from there. It stops when the certified bounds meet
+the tolerance, or lie above a cost that is to be beaten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.engine.problem import Floats
+from mdpcloud.engine.rules import policy_for
+from mdpcloud.errors import MultichainError
+from mdpcloud.model.policy import Policy
+from mdpcloud.solve.chains import SingularChainError, solve_iteratively
+from mdpcloud.solve.fixed import FixedSolver
+from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
+
+__all__ = ["Chains", "policy_of_rules"]
+
+DIRECT = 400  # states up to which a direct solve takes less time than BiCGSTAB
+PRODUCTS = 1500  # with the generator, before what is slower and hardly ever fails
+ATTEMPTS = 3  # at the same tolerance, each with half of the residual
+
+Bounds = tuple[float, float]
+UNKNOWN = (-np.inf, np.inf)
+
+
+class Chains:
+    """Evaluates policies of a compiled model, each from the values of the one before.
+
+    Parameters
+    ----------
+    problem : Problem
+    monitor : Monitor
+
+    Attributes
+    ----------
+    known : (lower, upper)
+        Certified bounds of the cost of the last policy, as far as its evaluation came.
+    """
+
+    def __init__(self, problem: Any, monitor: Monitor) -> None:
+        self.problem, self.monitor = problem, monitor
+        self.values: Floats = np.zeros(problem.n)
+        self.known: Bounds = UNKNOWN
+
+    def under(self, policy: Policy) -> tuple[Any, bytes]:
+        """The uncontrolled problem of a policy, and what tells it from that of another one."""
+        choice: Any = policy.choice(self.problem)
+        mark = hashlib.blake2b(digest_size=16)
+        for array in choice:
+            mark.update(np.ascontiguousarray(array).tobytes())
+        fixed = self.problem.mixed(choice) if policy.randomised else self.problem.under(choice)
+        return fixed, mark.digest()
+
+    def bounds(self, fixed: Any, tolerance: float, beat: float = np.inf) -> Bounds:
+        """Certified bounds of the cost; wider ones where they lie above what is to be beaten.
+
+        They are wider, too, where float64 cannot certify the tolerance.
+
+        Raises
+        ------
+        Stopped
+            At a limit of the monitor; what is found by then is ``known``.
+        MultichainError
+            When the chain has several recurrent classes.
+        """
+        self.known = UNKNOWN
+        if fixed.n > DIRECT:
+            self._nearby(fixed, tolerance, beat)
+        low, high = self.known
+        if low > beat or high - low <= Goal(tolerance, fixed.cost_scale).width(low, high):
+            return self.known
+        return self._surely(fixed, tolerance)
+
+    def _nearby(self, fixed: Any, tolerance: float, beat: float) -> None:
+        """Bounds from the values of the policy before, and from what BiCGSTAB makes of them."""
+        goal = Goal(tolerance, fixed.cost_scale)
+        self.known = fixed.certify(fixed.pack(self.values))
+        for attempt in range(ATTEMPTS):
+            low, high = self.known
+            width = goal.width(low, high)
+            if low > beat or high - low <= width:
+                return
+            aim = 0.5**attempt * 0.5 * width
+            values, _ = solve_iteratively(fixed, self.values, aim, PRODUCTS, 0.0, self.monitor)
+            found = fixed.certify(fixed.pack(values))
+            if found[1] - found[0] < high - low:
+                self.values = values
+            self.known = max(low, found[0]), min(high, found[1])
+
+    def _surely(self, fixed: Any, tolerance: float) -> Bounds:
+        try:
+            found = FixedSolver(tolerance, 0.0, self.monitor).solve(fixed)
+        except SingularChainError as error:
+            raise MultichainError(str(error)) from error
+        if found.status in (Status.TIME, Status.INTERRUPTED):
+            raise Stopped(found.status)
+        self.values = found.values
+        self.known = max(self.known[0], found.low), min(self.known[1], found.high)
+        return self.known
+
+
+def policy_of_rules(problem: Any, rules: Any) -> Policy:
+    """As `mdpcloud.engine.rules.policy_for`, fast for rules that take arrays of states."""
+    if not isinstance(rules, Mapping):
+        return policy_for(problem, rules)
+    actions = {term.name: term.actions for term in problem.terms}
+    x = problem.state(slice(None))
+    known = {
+        name: _numbers(rule, x, problem.n, actions[name]) if name in actions else rule
+        for name, rule in rules.items()
+    }
+    return policy_for(problem, known)
+
+
+def _numbers(rule: Any, x: Any, n: int, actions: tuple[str, ...]) -> Any:
+    """Numbers (n,) of the actions that a rule names; the rule itself where it does not."""
+    if not callable(rule):
+        return rule
+    try:
+        names = np.asarray(rule(x))
+    except Exception:  # whatever a rule does that takes single states only
+        return rule
+    if names.shape != (n,) or names.dtype.kind != "U":
+        return rule
+    numbers = np.full(n, -1)
+    for number, action in enumerate(actions):
+        numbers[names == action] = number
+    return numbers if (numbers >= 0).all() else rule
