@@ -18,6 +18,7 @@ from mdpcloud.cli.numbers import percent, with_error, with_half_width
 __all__ = [
     "cost_of",
     "ends",
+    "name_of",
     "print_comparison",
     "print_evaluations",
     "print_heading",
@@ -44,6 +45,7 @@ _NODE = re.compile(r"(nodes\[\d+\]): (.*)", re.DOTALL)  # a note on a node
 WIDEST = 100  # characters of a line of a note
 MOST_MEASURES = 60  # of a policy, that are all printed
 MOST_NOTES = 20
+MOST_NAMED = 3  # parameters of a member that are named in its row
 
 
 def print_comparison(record: Mapping[str, Any]) -> None:
@@ -53,12 +55,28 @@ def print_comparison(record: Mapping[str, Any]) -> None:
     lines += [("optimum", *cost_of(optimum), "", "", status_in_words(optimum))]
     for row in record["policies"]:
         gaps = (_gap(row), _profit_gap(row, optimum))
-        lines.append((row["name"], *cost_of(row), *gaps, status_in_words(row)))
+        lines.append((name_of(row), *cost_of(row), *gaps, status_in_words(row)))
+    if record.get("fluid_bound") is not None:
+        lines.append(("fluid bound", f"{record['fluid_bound']:.10g}", "", "", "", "lower bound"))
     print_heading(record)
     typer.echo(f"{record['states']} states{_cut(record)}")
     typer.echo(f"costs in {unit(record)}\n")
     print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
     print_notes(record)
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """Name of a row, with the parameter of the best member of a family.
+
+    Examples
+    --------
+    >>> name_of({"name": "best thresholds", "parameter": {"level": 2.0}})
+    'best thresholds (level 2)'
+    """
+    parameter: Mapping[str, float] = row.get("parameter") or {}
+    named = len(parameter) <= MOST_NAMED
+    values = [f"{name} {value:g}" if named else f"{value:g}" for name, value in parameter.items()]
+    return f"{row['name']} ({', '.join(values)})" if values else str(row["name"])
 
 
 def print_evaluations(record: Mapping[str, Any]) -> None:
@@ -75,7 +93,7 @@ def print_measures(record: Mapping[str, Any]) -> None:
     lines = [("policy", "measure", "value", "95 %" if simulated else "bounds")]
     hidden = 0
     for row in record["policies"]:
-        lines.append((row["name"], "cost", *cost_of(row)))
+        lines.append((name_of(row), "cost", *cost_of(row)))
         shown = _shown(row["measures"])
         hidden += len(row["measures"]) - len(shown)
         for measure, (lower, upper) in shown.items():

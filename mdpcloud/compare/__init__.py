@@ -1,7 +1,8 @@
 """Heuristic policies of a system, and the user's own, beside its certified optimum.
 
 Where a system is too large to be solved, its policies are simulated with common random numbers, and
-there is no optimum.
+there is no optimum. The best member of each of its families of policies is searched for, where its
+costs are exact (see `mdpcloud.policies.search`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mdpcloud.compare.run import describe_run
 from mdpcloud.compare.simulated import Simulated, check_simulated, how, simulate_rows
 from mdpcloud.compare.size import why_not_solved
 from mdpcloud.engine import compile_model
-from mdpcloud.errors import InputError, SolveError
+from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.policies.index_rule import tie_order
 from mdpcloud.simulate.settings import SimulateSettings
 from mdpcloud.solve.limits import Monitor, check_tolerance
@@ -64,7 +65,9 @@ def compare(
         An instance of a system's dataclass, such as `mdpcloud.systems.CloudRouting`.
     policies : mapping of name to rule or Policy, or sequence of names, optional
         A rule is a function of the state that returns an action's name or number. The system's own
-        policies are given by name; all of them by default.
+        policies are given by name, the best member of a family by ``"best NAME"`` or as a
+        `mdpcloud.policies.family.Family`; all of them by default, but for families that are one of
+        the policies.
     ties : {"fastest", "first", "last", "slowest"}
         Which of several nodes of equal index takes the job.
     tolerance : float
@@ -122,6 +125,7 @@ def compare(
         solve=settings.to_dict(),
         notes=(*getattr(system, "notes", ()), *_box_notes(optimum), *left_out),
         run=describe_run(started),
+        fluid_bound=_fluid_bound(system),
     )
     check(optimum, comparison)
     _check_rows(rows, comparison)
@@ -179,6 +183,14 @@ def _rows(
         else:
             interrupted = rows[-1].status == INTERRUPTED
     return tuple(rows), left_out
+
+
+def _fluid_bound(system: Any) -> float | None:
+    """What the fluid limit says that no policy can cost less than; None where it says nothing."""
+    try:
+        return float(system.fluid_bound()) if hasattr(system, "fluid_bound") else None
+    except NoLimitError:
+        return None
 
 
 def _box_notes(optimum: Optimum) -> tuple[str, ...]:
@@ -283,6 +295,7 @@ def _without_optimum(
         notes=(*getattr(system, "notes", ()), *why, how(found), *found.left_out),
         run=describe_run(started),
         simulate=plan.to_dict(),
+        fluid_bound=_fluid_bound(system),
     )
     check_simulated(found, plan.settings, comparison)
     return comparison

@@ -12,7 +12,7 @@ from types import NoneType
 from typing import Any
 
 from mdpcloud.compare.optimum import Optimum
-from mdpcloud.compare.row import Row, simulation_record
+from mdpcloud.compare.row import Row, family_record, simulation_record
 
 __all__ = ["Comparison"]
 
@@ -42,6 +42,8 @@ class Comparison:
         Versions, machine, time.
     simulate : mapping or None
         Settings of the simulation, where there was one.
+    fluid_bound : float or None
+        A lower bound of the optimal cost from the fluid limit, cost/time, where the system has one.
     name, time_unit, cost_unit, scenario_sha256, system_name : str
         From the scenario, where there is one.
     """
@@ -60,6 +62,7 @@ class Comparison:
     scenario_sha256: str | None = None
     system_name: str | None = None
     simulate: Mapping[str, Any] | None = None
+    fluid_bound: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON, without inf or nan."""
@@ -75,6 +78,7 @@ class Comparison:
             "simulate": _plain(self.simulate),
             "ties": self.ties,
             **_optimum(self.optimum),
+            "fluid_bound": _plain(self.fluid_bound),
             "policies": [self._row(row) for row in self.rows],
             "indices": {
                 row.name: [list(table) for table in row.indices]
@@ -109,6 +113,7 @@ class Comparison:
                 "measures": row.measures,
                 "states": row.states,
                 "notes": row.notes,
+                **family_record(row),
                 **simulation_record(row),
             }
         )

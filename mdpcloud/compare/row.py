@@ -9,6 +9,7 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
+from mdpcloud.policies.family import Family, families_of
 from mdpcloud.simulate.result import SimulationResult
 from mdpcloud.systems.base import Heuristic
 
@@ -20,6 +21,7 @@ __all__ = [
     "Row",
     "choose_policies",
     "closed_form_row",
+    "family_record",
     "heuristic_of",
     "row_from_bounds",
     "simulation_record",
@@ -77,6 +79,12 @@ class Row:
     difference : Difference or None
         From the policy of least cost, where policies were simulated.
     simulation : SimulationResult or None
+    family : str or None
+        Name of the family of policies whose best member it is.
+    parameter : mapping of name to float, or None
+        Of the best member; empty for a family of one.
+    members : int or None
+        Number of members of the family.
     """
 
     name: str
@@ -92,6 +100,9 @@ class Row:
     heuristic: str | None = None
     difference: Difference | None = None
     simulation: SimulationResult | None = None
+    family: str | None = None
+    parameter: Mapping[str, float] | None = None
+    members: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
@@ -103,20 +114,34 @@ class Row:
 
 
 def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
-    """Name to what is to be evaluated: the system's own name of a policy, a rule, or a Policy."""
+    """Name to what is to be evaluated: the system's own name of a policy, a rule, or a Policy.
+
+    For the best member of a family, it is the `Family`.
+    """
     known = list(getattr(system, "policy_names", ()))
+    families = families_of(system)
     if policies is None:
-        return {name: name for name in known}
+        wide = {name: one for name, one in families.items() if not _is_policy(one, known)}
+        return {name: name for name in known} | wide
     if isinstance(policies, str):
         policies = [policies]
     named = policies if isinstance(policies, Mapping) else {name: name for name in policies}
     for name, value in named.items():
         if not isinstance(name, str):
             raise InputError(f"{name!r} is no name of a policy; give rules as {{name: rule}}")
-        if isinstance(value, str) and value not in known:
-            near = did_you_mean(value, known) or f"; there are {', '.join(known) or 'none'}"
+        if isinstance(value, str) and value not in known and value not in families:
+            there = [*known, *families]
+            near = did_you_mean(value, there) or f"; there are {', '.join(there) or 'none'}"
             raise InputError(f"policy {value!r} is unknown{near}")
-    return dict(named)
+    return {
+        name: families.get(value, value) if isinstance(value, str) else value
+        for name, value in named.items()
+    }
+
+
+def _is_policy(family: Family, known: Sequence[str]) -> bool:
+    """Whether a family is one policy, which the system knows by its name."""
+    return family.size == 1 and family.name in known
 
 
 def heuristic_of(system: Any, name: str, what: Any, ties: str) -> Heuristic:
@@ -158,6 +183,11 @@ def row_from_bounds(
         tuple(heuristic.notes),
         heuristic.rule if callable(heuristic.rule) else None,
     )
+
+
+def family_record(row: Row) -> dict[str, Any]:
+    """What the JSON of a row says of the family whose best member it is; null for other rows."""
+    return {"family": row.family, "parameter": row.parameter, "members": row.members}
 
 
 def simulation_record(row: Row) -> dict[str, Any]:

@@ -22,21 +22,25 @@ from mdpcloud.engine import TermInfo, compile_model
 from mdpcloud.engine.rules import action_numbers, policy_for
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
+from mdpcloud.policies.family import BEST, Family
+from mdpcloud.policies.search import BestMember, best_member
 from mdpcloud.solve import Evaluation, Status, evaluate
 from mdpcloud.solve.truncation.boxes import on_growing_boxes, states_of
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
 __all__ = ["evaluate_row"]
 
+ROW = 1e-9  # relative width of the bounds of a row's cost, or less
 LARGEST = 60_000  # states of a box on which a rule is evaluated exactly at once
 LARGEST_EXACT = 300_000  # the same, where estimates on smaller boxes are too coarse
 LARGEST_ESTIMATE = 100_000  # states of the last box of an estimate
+MOST_VECTORS = 3  # of members as good as the best one, in a note
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
 UNFINISHED = (Status.TIME, Status.INTERRUPTED, Status.STALLED)
 
 
 def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Settings) -> Row:
-    """Evaluate one policy of a system.
+    """Evaluate one policy of a system, or the best member of a family.
 
     Raises
     ------
@@ -44,6 +48,8 @@ def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Setting
         When a rule takes an action that is unknown or not allowed; the message names the state.
     """
     try:
+        if isinstance(what, Family):
+            return replace(_best_of(system, what, settings), name=name)
         row = _evaluated(system, heuristic_of(system, name, what, ties), settings)
     except InputError as error:
         raise InputError(f"policy {name!r}: {error}") from error
@@ -76,7 +82,7 @@ def _evaluate(model: Any, policy: Policy, settings: Settings) -> Evaluation:
     return evaluate(
         model,
         policy,
-        tolerance=min(settings.tolerance, 1e-9),
+        tolerance=min(settings.tolerance, ROW),
         time_limit=settings.time_left,
         threads=settings.threads,
         progress=settings.progress,
@@ -96,6 +102,67 @@ def _bounds(found: Evaluation) -> dict[str, Bounds]:
     """Bounds of the cost and of every measure, from whatever state."""
     pairs = {COST: found.bounds, **found.measures}
     return {name: (float(np.min(low)), float(np.max(high))) for name, (low, high) in pairs.items()}
+
+
+# --- families -------------------------------------------------------------------------------------
+
+
+def _best_of(system: Any, family: Family, settings: Settings) -> Row:
+    """The best member of a family, on the states of the system's model."""
+    model = model_of(system, settings.caps)
+    best = best_member(
+        model,
+        family,
+        tolerance=min(settings.tolerance, ROW),
+        threads=settings.threads,
+        time_limit=settings.time_left,
+        progress=_members_done(settings),
+    )
+    heuristic = Heuristic(
+        f"{BEST}{family.name}",
+        rule=family.member(*best.vector),
+        notes=(*family.notes, *_how_found(best)),
+    )
+    row = _row(system, _evaluate(model, best.policy, settings), heuristic, settings)
+    status = row.status if best.status is Status.CONVERGED else best.status.name.lower()
+    return replace(
+        row, status=status, family=family.name, parameter=best.parameter, members=family.size
+    )
+
+
+def _members_done(settings: Settings) -> Any:
+    """Progress of a search as that of a solve: members done, bounds of the least cost so far."""
+    tell = settings.progress
+    return None if tell is None else lambda done, _, lower, upper: tell(done, lower, upper)
+
+
+def _how_found(best: BestMember) -> list[str]:
+    """How far the best member is known to be the best."""
+    size, done = best.family.size, best.evaluated
+    found = []
+    if best.status is not Status.CONVERGED:
+        found.append(f"the best of the {done} of {size} members that were evaluated by then")
+    elif not best.exhaustive:
+        found.append(f"found by bisection, {done} of {size} members: the cost is unimodal")
+    if best.equals:
+        found.append(
+            f"{_vectors(best, best.equals)} cost the same, as far as the bounds tell; the first is "
+            "given"
+        )
+    if best.same:
+        found.append(f"{_vectors(best, best.same)} are the same policy")
+    return found
+
+
+def _vectors(best: BestMember, vectors: Sequence[tuple[float, ...]]) -> str:
+    """Parameter vectors in words, the first few of them."""
+    names = [parameter.name for parameter in best.family.parameters]
+    shown = [
+        " ".join(f"{name} {value:g}" for name, value in zip(names, vector, strict=True))
+        for vector in vectors[:MOST_VECTORS]
+    ]
+    more = [f"{len(vectors) - MOST_VECTORS} more"] if len(vectors) > MOST_VECTORS else []
+    return ", ".join([*shown, *more])
 
 
 # --- rules without a known box --------------------------------------------------------------------

@@ -22,6 +22,7 @@ from mdpcloud.compare.row import (
     row_from_bounds,
 )
 from mdpcloud.errors import InputError, SolveError
+from mdpcloud.policies.family import Family
 from mdpcloud.simulate.result import SimulationResult
 from mdpcloud.simulate.settings import SimulateSettings
 from mdpcloud.systems.base import Heuristic
@@ -30,6 +31,7 @@ __all__ = ["Simulated", "check_simulated", "how", "simulate_rows"]
 
 DONE = "done"
 INTERRUPTED = "interrupted"
+NOT_SEARCHED = "left out: {}: members are compared by their exact costs, not by simulations"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ def simulate_rows(
     ----------
     system : object
     chosen : mapping of name to the system's own name of a policy, a rule, or a Policy
+        A `Family` is left out, with a note.
     plan : Plan
     asked : bool
         Whether the policies were asked for by name.
@@ -66,7 +69,8 @@ def simulate_rows(
         Whether costs that are known in closed form are not simulated.
     """
     rows: list[Row] = []
-    left_out: list[str] = []
+    left_out = [NOT_SEARCHED.format(name) for name, what in chosen.items() if _is_family(what)]
+    chosen = {name: what for name, what in chosen.items() if not _is_family(what)}
     interrupted = False
     for position, (name, what) in enumerate(chosen.items()):
         left = len(chosen) - position
@@ -86,6 +90,10 @@ def simulate_rows(
             return Simulated(_compared(rows), tuple(left_out), True)
     rows, interrupted = _of_equal_time(system, chosen, plan, rows)
     return Simulated(_compared(rows), tuple(left_out), interrupted)
+
+
+def _is_family(what: Any) -> bool:
+    return isinstance(what, Family)
 
 
 def _first(rows: Sequence[Row]) -> SimulationResult | None:

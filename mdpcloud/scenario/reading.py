@@ -15,6 +15,7 @@ from annotated_types import MinLen
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean, is_reference, load
+from mdpcloud.policies.family import BEST, families_of
 from mdpcloud.scenario.mistakes import Mistake, in_words
 from mdpcloud.scenario.settings import (
     CompareSettings,
@@ -76,7 +77,8 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
     }
     values = _validated(document, known, file, mistakes)
     listed = _listed(document)
-    policies = _policies(listed, system, file.parent, mistakes)
+    known_names = _known_names(system, getattr(values, "parameters", None))
+    policies = _policies(listed, known_names, file.parent, mistakes)
     if mistakes or values is None:
         _refuse(file, mistakes)
     return Scenario(
@@ -179,7 +181,7 @@ def _spellings(names: Mapping[int, str]) -> dict[str, str]:
 
 
 def _policies(
-    names: Mapping[int, str], system: type[Any] | None, folder: Path, mistakes: list[Mistake]
+    names: Mapping[int, str], known: _Names, folder: Path, mistakes: list[Mistake]
 ) -> dict[str, str | Rule]:
     """Rule or name of each policy, by a name that is short where it can be."""
     found: dict[str, str | Rule] = {}
@@ -188,7 +190,7 @@ def _policies(
         try:
             if label in found:
                 raise InputError(f"{name!r} is given twice")
-            found[label] = _policy(name, system, folder)
+            found[label] = _policy(name, known, folder)
         except InputError as error:
             where = f"compare.policies[{place}]"
             mistakes.append((where, f"{where}: {error}"))
@@ -202,7 +204,31 @@ def _short(name: str, names: Iterable[str]) -> str:
     return end if ends.count(end) == 1 else name
 
 
-def _policy(name: str, system: type[Any] | None, folder: Path) -> str | Rule:
+@dataclass(frozen=True)
+class _Names:
+    """Names of the system's policies, and of the best members of its families.
+
+    None where they are not known, since the system is not, or its parameters are wrong.
+    """
+
+    policies: Sequence[str] | None
+    best: Sequence[str] | None
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a policy, as far as is known."""
+        names = self.best if name.startswith(BEST) else self.policies
+        return names is None or name in names
+
+
+def _known_names(system: type[Any] | None, parameters: Any) -> _Names:
+    if system is None:
+        return _Names(None, None)
+    if not isinstance(parameters, system):
+        return _Names(policy_names(system), None if hasattr(system, "families") else ())
+    return _Names(policy_names(system), tuple(families_of(parameters)))
+
+
+def _policy(name: str, known: _Names, folder: Path) -> str | Rule:
     if is_reference(name):
         rule = load(name, folder)
         if not (callable(rule) or isinstance(rule, Mapping)):
@@ -211,10 +237,10 @@ def _policy(name: str, system: type[Any] | None, folder: Path) -> str | Rule:
                 f"functions; it is {rule!r}"
             )
         return rule
-    known = None if system is None else policy_names(system)
-    if known is not None and name not in known:
-        there = f"; there are {', '.join(known)}" if known else "; it has none of its own"
-        raise InputError(f"the system has no policy {name!r}{did_you_mean(name, known) or there}")
+    if not known.has(name):
+        names = [*(known.policies or ()), *(known.best or ())]
+        there = f"; there are {', '.join(names)}" if names else "; it has none of its own"
+        raise InputError(f"the system has no policy {name!r}{did_you_mean(name, names) or there}")
     return name
 
 
