@@ -3,8 +3,11 @@
 The state moves by dx/dt = f_m(x) in mode m until one of the mode's gaps, functions of x that are
 positive inside, falls to zero; there `mode_at` says which mode comes next. On a surface that is not
 left at once, the mode slides along it (Filippov, "Differential equations with discontinuous right-
-hand sides", 1988). Every exit is located to the accuracy of the integration; steps need not be
-small. The error is estimated by repeating the whole at a hundredth of the tolerance.
+hand sides", 1988). Every step (Dormand and Prince, order 8) is searched for the first place where a
+gap falls to zero, by the step's own polynomial, and cut off there; steps need not be small. A gap
+that falls below zero by no more than a few tolerances is not left: so much is rounding on the way
+along a surface. Gaps are to be of the order of 1. The error is estimated by a second trajectory of
+a hundred times the tolerance, so it is that of the second one.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, SolveError
@@ -24,7 +28,19 @@ Array: TypeAlias = NDArray[np.float64]
 
 TOLERANCE = 1e-8
 POINTS = 201  # of the times, where none are given
+TOLERANCES = (1e-10, 1e-2)  # least and largest
+SAFETY = 1e-2  # of the solver's tolerance: between steps it is less accurate than at their ends
+FINER = 1e-2  # tolerance of the trajectory that is reported, by that of the one it is compared with
+FINEST = 3e-14  # tolerance of the solver
 MOST_CHANGES = 1000  # of modes
+SLACK = 10.0  # tolerances below zero at which a gap is left
+RELATIVE = 4.0 * float(np.finfo(float).eps)  # accuracy of the time of a hit
+
+# Every gap is read at the nodes of a step (0 to 1), and looked at between them by its polynomial.
+NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(9) / 8.0)
+BETWEEN = np.linspace(0.0, 1.0, 129)
+INTERPOLATION = chebvander(2.0 * BETWEEN - 1.0, 8) @ np.linalg.inv(chebvander(2.0 * NODES - 1.0, 8))
+NEAR_ZERO = 0.02  # of the range of a gap in a step: minima of the polynomial that are looked into
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +101,8 @@ def integrate(
     ----------
     modes : mapping of name to Mode
     mode_at : function of x
-        Name of the mode that follows from x; x is within rounding of a surface that was hit.
+        Name of the mode that follows from x; x is the start, or within about the tolerance of every
+        surface that was hit.
     start : sequence of float
     horizon : float
         Last time.
@@ -98,7 +115,8 @@ def integrate(
     Raises
     ------
     InputError
-        When the times are not increasing from 0 on, or the horizon is not positive.
+        When the times are not increasing from 0 on, the horizon is not positive, the start is not
+        finite, there is not one label for each coordinate, or the tolerance is out of range.
     SolveError
         When modes follow each other without end, or the integration fails.
 
@@ -111,17 +129,31 @@ def integrate(
     >>> path.states.round(9).ravel().tolist(), [(round(t, 9), what) for t, what in path.changes]
     ([0.5, 1.0], [(1.0, 'full')])
     """
+    asked = _times(times, horizon)
+    first = np.asarray(start, float)
+    if first.ndim != 1 or first.size == 0 or not np.isfinite(first).all():
+        raise InputError(f"start must be a list of at least one finite number, not {start!r}")
+    names = tuple(labels) or tuple(f"x[{k}]" for k in range(first.size))
+    if len(names) != first.size:
+        raise InputError(f"there are {len(names)} labels for {first.size} coordinates")
+    low, high = TOLERANCES
+    if not low <= tolerance <= high:
+        raise InputError(f"tolerance must be in [{low:g}, {high:g}], not {tolerance!r}")
+    fine = max(tolerance * SAFETY * FINER, FINEST)
+    coarse, _ = _follow(modes, mode_at, first, horizon, asked, fine / FINER)
+    states, changes = _follow(modes, mode_at, first, horizon, asked, fine)
+    error = max(float(np.max(np.abs(states - coarse))), fine)
+    return Trajectory(asked, states[:-1], names, tuple(changes), error)
+
+
+def _times(times: Sequence[float] | None, horizon: float) -> Array:
     if not (np.isfinite(horizon) and horizon > 0.0):
         raise InputError(f"horizon must be a finite number > 0, not {horizon!r}")
     asked = np.linspace(0.0, horizon, POINTS) if times is None else np.asarray(times, float)
-    if asked.size and (asked[0] < 0.0 or asked[-1] > horizon or (np.diff(asked) < 0.0).any()):
-        raise InputError("times must be increasing, from 0 to the horizon")
-    first = np.asarray(start, float)
-    coarse, _ = _follow(modes, mode_at, first, horizon, asked, tolerance)
-    states, changes = _follow(modes, mode_at, first, horizon, asked, max(tolerance / 100, 3e-14))
-    error = float(np.max(np.abs(states - coarse), initial=0.0))
-    names = tuple(labels) or tuple(f"x[{k}]" for k in range(first.size))
-    return Trajectory(asked, states, names, tuple(changes), error)
+    inside = (asked >= 0.0).all() and (asked <= horizon).all()
+    if asked.ndim != 1 or not inside or (np.diff(asked) < 0.0).any():
+        raise InputError(f"times must be increasing numbers in [0, {horizon:g}], the horizon")
+    return asked
 
 
 def _follow(
@@ -132,48 +164,110 @@ def _follow(
     asked: Array,
     tolerance: float,
 ) -> tuple[Array, list[tuple[float, str]]]:
-    states = np.empty((asked.size, start.size))
+    """States at the times asked for and, in the last row, at the horizon; and what was hit."""
+    states = np.empty((asked.size + 1, start.size))
     now, x = 0.0, start
     changes: list[tuple[float, str]] = []
     for _ in range(MOST_CHANGES):
         mode = modes[mode_at(x)]
-        run = _piece(mode, now, x, horizon, tolerance)
-        inside = (asked >= now) & (asked <= run.t[-1])
-        states[inside] = run.sol(asked[inside]).T
-        now, x = float(run.t[-1]), run.y[:, -1]
+        now, x, hits = _piece(mode, now, x, horizon, asked, states, tolerance)
+        changes += [(now, name) for name in hits]
         if mode.project is not None:
             x = mode.project(x)
-        if run.status == 0:
+        if not hits or now >= horizon:
+            states[-1] = x
             return states, changes
-        hit = next(i for i, found in enumerate(run.t_events) if found.size)
-        changes.append((now, list(mode.gaps)[hit]))
     raise SolveError(
         f"the trajectory changed {MOST_CHANGES} times before time {now:g}: {changes[-3:]}"
     )
 
 
-def _piece(mode: Mode, now: float, x: Array, horizon: float, tolerance: float) -> Any:
-    from scipy.integrate import solve_ivp
+def _piece(
+    mode: Mode,
+    now: float,
+    x: Array,
+    horizon: float,
+    asked: Array,
+    states: Array,
+    tolerance: float,
+) -> tuple[float, Array, list[str]]:
+    """Follow one mode and enter the states asked for; when it ends, where, and what is hit."""
+    from scipy.integrate import DOP853
 
-    run = solve_ivp(
-        lambda _, y: mode.drift(y),
-        (now, horizon),
-        x,
-        method="DOP853",
-        dense_output=True,
-        events=[_event(gap) for gap in mode.gaps.values()],
-        rtol=tolerance,
-        atol=tolerance,
-    )
-    if run.status < 0:
-        raise SolveError(f"the integration stopped at time {run.t[-1]:g}: {run.message}")
-    return run
+    def drift(_: float, y: Array) -> Array:
+        found = np.asarray(mode.drift(y), float)
+        if not np.isfinite(found).all():
+            raise SolveError(f"the drift is {found} in state {y}")
+        return found
+
+    solver = DOP853(drift, now, x, horizon, rtol=tolerance, atol=tolerance)
+    while solver.status == "running":
+        message = solver.step()
+        if solver.status == "failed":
+            raise SolveError(f"the integration stopped at time {solver.t:g}: {message}")
+        path = solver.dense_output()
+        end, hits = _first_hits(mode.gaps, path, solver.t_old, solver.t, SLACK * tolerance)
+        inside = (asked >= solver.t_old) & (asked <= end)
+        states[:-1][inside] = path(asked[inside]).T
+        if hits:
+            return end, path(end), hits
+    return horizon, solver.y, []
 
 
-def _event(gap: Callable[[Array], float]) -> Any:
-    def event(_: float, y: Array) -> float:
-        return gap(y)
+def _first_hits(
+    gaps: Mapping[str, Callable[[Array], float]], path: Any, begin: float, end: float, slack: float
+) -> tuple[float, list[str]]:
+    """When the first of the gaps falls to zero in a step, and which ones do so then."""
+    samples = begin + (end - begin) * NODES
+    columns = path(samples).T
+    found = {}
+    for name, gap in gaps.items():
+        values = np.array([gap(x) for x in columns])
+        time = _fall(lambda t, gap=gap: gap(path(t)), samples, values, slack)  # type: ignore[misc]
+        if time is not None:
+            found[name] = time
+    if not found:
+        return end, []
+    first = min(found.values())
+    near = slack * max(1.0, end - begin)
+    return first, [name for name, time in found.items() if time <= first + near]
 
-    event.terminal = True  # type: ignore[attr-defined]
-    event.direction = -1.0  # type: ignore[attr-defined]
-    return event
+
+def _fall(
+    gap: Callable[[float], float], samples: Array, values: Array, slack: float
+) -> float | None:
+    """When a gap that goes below -slack in a step falls to zero; None where it does not."""
+    times, values = _with_minima(gap, samples, values, slack)
+    below = np.flatnonzero(values < -slack)
+    if not below.size:
+        return None
+    last = int(below[0])
+    above = np.flatnonzero(values[:last] > 0.0)
+    if not above.size:  # it has been at zero all the time
+        return float(times[max(last - 1, 0)])
+    from scipy.optimize import brentq
+
+    first = int(above[-1])
+    return float(brentq(gap, times[first], times[last], xtol=1e-15, rtol=RELATIVE))
+
+
+def _with_minima(
+    gap: Callable[[float], float], samples: Array, values: Array, slack: float
+) -> tuple[Array, Array]:
+    """Samples of a gap, and its minima between them that come near zero."""
+    fine = INTERPOLATION @ values
+    reach = float(np.ptp(fine))
+    inner = fine[1:-1]
+    low = (inner < fine[:-2]) & (inner <= fine[2:]) & (inner <= NEAR_ZERO * reach)
+    if reach <= slack or not low.any():
+        return samples, values
+    from scipy.optimize import minimize_scalar
+
+    length = samples[-1] - samples[0]
+    minima = []
+    for i in np.flatnonzero(low):
+        around = samples[0] + length * BETWEEN[[i, i + 2]]
+        minima.append(float(minimize_scalar(gap, bounds=tuple(around), method="bounded").x))
+    times = np.concatenate([samples, minima])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.concatenate([values, [gap(t) for t in minima]])[order]
