@@ -176,6 +176,24 @@ def indices(
 
 
 @app.command()
+def figure(
+    file: File,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder of the files; 'figures' beside FILE by default."
+        ),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """The figure that a scenario describes: PNG, PDF, and its numbers as JSON and CSV."""
+    from mdpcloud.cli import figure as work
+
+    with exit_codes():
+        work.draw(file, out, json)
+
+
+@app.command()
 def systems() -> None:
     """Systems that scenarios can name, one line each."""
     from mdpcloud.cli import work

@@ -1,0 +1,151 @@
+"""Costs of the members of a one-parameter family of policies, the best of them, and the optimum.
+
+Costs are over the scale; every member of the family's grid is evaluated, none is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.asymptotics.evaluation import Effort, at_scale, curves_of
+from mdpcloud.asymptotics.settings import BestMember, FamilyCosts
+from mdpcloud.errors import InputError
+from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.policies.family import Family
+
+__all__ = ["best_chart", "family_chart"]
+
+COST = "cost rate / N"
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Values of the parameter, and bounds of the cost over the scale at each of them."""
+
+    values: tuple[float, ...]
+    lower: list[float]
+    upper: list[float]
+
+    @property
+    def costs(self) -> list[float]:
+        return [0.5 * (low + high) for low, high in zip(self.lower, self.upper, strict=True)]
+
+    @property
+    def best(self) -> int:
+        return int(np.argmin(self.costs))
+
+
+def family_chart(system: Any, settings: FamilyCosts, effort: Effort) -> Chart:
+    """The chart of costs against the parameter of a family, with the optimum and the fluid bound.
+
+    Parameters
+    ----------
+    system : object
+        An allocation system with families, see `mdpcloud.systems.base`.
+    settings : FamilyCosts
+    effort : Effort
+
+    Raises
+    ------
+    InputError
+        When the system has no such family, or it has several parameters.
+    """
+    series: list[Series] = []
+    notes: list[str] = []
+    for scale in settings.scales:
+        one = at_scale(system, scale)
+        members = _evaluated(one, settings.family, scale, f"N = {scale:g}", effort)
+        per = scale if settings.per_scale else 1.0
+        x = [value / per for value in members.values]
+        curve = f"N = {scale:g}"
+        bounds = members.lower, members.upper
+        series.append(Series("member", x, members.costs, curve, *bounds, look="joined"))
+        value, cost = members.values[members.best], members.costs[members.best]
+        notes.append(f"{curve}: the best member has parameter {value:g} and cost {cost:.6g} N")
+        if settings.optimum:
+            low, high = (bound / scale for bound in _optimum(one, effort))
+            series.append(_level("optimum", x, 0.5 * (low + high), curve, "dashed"))
+    series += _bound(system, [x for one in series for x in one.x], "")
+    label = settings.label or _family(system, settings.family).parameters[0].name
+    label = f"{label} / N" if settings.per_scale else label
+    title = f"members of {settings.family.replace('_', ' ')}"
+    return Chart((Panel(title, label, COST, tuple(series)),), tuple(notes))
+
+
+def best_chart(system: Any, settings: BestMember, effort: Effort) -> Chart:
+    """The chart of the best member of a family against the scale: its parameter, and its cost.
+
+    The parameters are those of `family_chart`; so are the errors.
+    """
+    parameters: list[Series] = []
+    costs: list[Series] = []
+    scales = [*settings.scales]
+    for curve, one in curves_of(system, settings.curves):
+        best, cost = [], []
+        for scale in scales:
+            finite = at_scale(one, scale)
+            what = ", ".join(filter(None, (f"N = {scale:g}", curve)))
+            members = _evaluated(finite, settings.family, scale, what, effort)
+            best.append(float(members.values[members.best]))
+            cost.append(members.costs[members.best])
+        parameters.append(Series("best member", scales, best, curve, look="joined"))
+        costs.append(Series("best member", scales, cost, curve, look="joined"))
+        costs += _bound(one, scales, curve)
+    label = settings.label or _family(system, settings.family).parameters[0].name
+    left = Panel(f"best {label}", "scale N", label, tuple(parameters), logarithmic="x")
+    right = Panel("cost of the best member", "scale N", COST, tuple(costs), logarithmic="x")
+    return Chart((left, right))
+
+
+def _family(system: Any, name: str) -> Family:
+    """The family of a name, which must have one parameter."""
+    families: tuple[Family, ...] = system.families() if hasattr(system, "families") else ()
+    known = {one.name: one for one in families}
+    if name not in known:
+        near = did_you_mean(name, known) or (f"; there are {', '.join(known)}" if known else "")
+        raise InputError(f"the system has no family {name!r}{near}")
+    if len(known[name].parameters) != 1:
+        raise InputError(
+            f"family {name!r} has {len(known[name].parameters)} parameters; a figure shows one"
+        )
+    return known[name]
+
+
+def _evaluated(system: Any, name: str, scale: float, what: str, effort: Effort) -> _Members:
+    from mdpcloud.solve import evaluate
+
+    family = _family(system, name)
+    values = family.parameters[0].values
+    model = system.model()
+    lower, upper = [], []
+    for done, value in enumerate(values):
+        effort.tell(done, len(values), f"{what}, {family.parameters[0].name} = {value:g}")
+        rules = family.member(value)
+        found = evaluate(model, rules, tolerance=effort.tolerance, threads=effort.threads)
+        lower.append(float(np.min(found.bounds[0])) / scale)
+        upper.append(float(np.max(found.bounds[1])) / scale)
+    return _Members(values, lower, upper)
+
+
+def _optimum(system: Any, effort: Effort) -> tuple[float, float]:
+    from mdpcloud.solve import solve
+
+    found = solve(system.model(), tolerance=effort.tolerance, threads=effort.threads)
+    return float(np.min(found.bounds[0])), float(np.max(found.bounds[1]))
+
+
+def _bound(system: Any, x: Sequence[float], curve: str) -> list[Series]:
+    """The fluid bound of a system of scale 1, where it has one."""
+    if not hasattr(system, "fluid_bound"):
+        return []
+    bound = float(at_scale(system, 1.0).fluid_bound())
+    return [_level("fluid bound", x, bound, curve, "dashed")]
+
+
+def _level(kind: str, x: Sequence[float], y: float, curve: str, look: Any) -> Series:
+    return Series(kind, [min(x), max(x)], [y, y], curve, look=look)

@@ -1,0 +1,106 @@
+"""Measures against a parameter: the large-scale limit as lines, finite systems beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mdpcloud.asymptotics.evaluation import (
+    Effort,
+    Finite,
+    at_scale,
+    curves_of,
+    evaluated,
+    limit_series,
+    measure_label,
+    point_series,
+)
+from mdpcloud.asymptotics.places import with_value
+from mdpcloud.asymptotics.settings import Axis, Sweep
+from mdpcloud.asymptotics.settings import Finite as FiniteSettings
+from mdpcloud.plots.curves import Chart, Panel, Series
+
+__all__ = ["sweep_chart"]
+
+
+def sweep_chart(system: Any, settings: Sweep, effort: Effort) -> Chart:
+    """The chart of a sweep, a panel for each measure.
+
+    Parameters
+    ----------
+    system : object
+        An allocation system, see `mdpcloud.systems.base`.
+    settings : Sweep
+    effort : Effort
+
+    Raises
+    ------
+    InputError
+        When a path, a value or a measure is not one of the system's.
+    """
+    curves = curves_of(system, settings.curves)
+    notes: list[str] = []
+    points = _points(curves, settings, effort)
+    chosen = settings.titles or settings.measures
+    panels = []
+    for name, title in zip(settings.measures, chosen, strict=True):
+        series: list[Series] = []
+        if settings.limit:
+            for curve, one in curves:
+                line, reasons = _limit(name, one, settings.x, curve)
+                series.append(line)
+                notes += reasons
+        series += _finite(name, settings.finite, points)
+        x_label = settings.x.label or settings.x.path
+        panels.append(Panel(title, x_label, measure_label(name), tuple(series)))
+    return Chart(tuple(panels), tuple(dict.fromkeys(notes)))
+
+
+Points = list[tuple[str, float, list[float], list[Finite]]]
+
+
+def _points(curves: Sequence[tuple[str, Any]], settings: Sweep, effort: Effort) -> Points:
+    """Per curve and scale the x and the measures of the finite systems."""
+    if settings.finite is None:
+        return []
+    x = _some(settings.x.grid, settings.finite)
+    groups = [(curve, one, scale) for scale in settings.finite.scales for curve, one in curves]
+    named = [
+        (
+            ", ".join(filter(None, (f"N = {scale:g}", curve, f"{settings.x.path} = {value:g}"))),
+            with_value(at_scale(one, scale), settings.x.path, value),
+        )
+        for curve, one, scale in groups
+        for value in x
+    ]
+    found = evaluated(named, effort)
+    return [
+        (curve, scale, x, found[k * len(x) : (k + 1) * len(x)])
+        for k, (curve, _, scale) in enumerate(groups)
+    ]
+
+
+def _some(grid: Sequence[float], finite: FiniteSettings) -> list[float]:
+    if finite.values is not None:
+        return [*finite.values]
+    if finite.points is None:
+        return [*grid]
+    places = np.linspace(0, len(grid) - 1, min(finite.points, len(grid))).round().astype(int)
+    return [grid[k] for k in dict.fromkeys(places.tolist())]
+
+
+def _limit(name: str, system: Any, x: Axis, curve: str) -> tuple[Series, list[str]]:
+    systems = [with_value(system, x.path, value) for value in x.grid]
+    return limit_series(name, x.grid, systems, curve)
+
+
+def _finite(name: str, finite: FiniteSettings | None, points: Points) -> list[Series]:
+    if finite is None:
+        return []
+    look = "marks" if finite.look == "points" else "line"
+    return [
+        point_series(f"N = {scale:g}", name, x, found, [scale] * len(x), curve, look)  # type: ignore[arg-type]
+        for curve, scale, x, found in points
+    ]

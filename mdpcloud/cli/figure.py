@@ -1,0 +1,102 @@
+"""The command ``figure``: what the table ``[figure]`` of a scenario describes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+import mdpcloud as mc
+from mdpcloud.cli.border import say
+from mdpcloud.cli.work import announce_compilation, check_place, mistakes_of, write
+from mdpcloud.plots.style import plain
+from mdpcloud.scenario import Scenario, read_scenario
+
+__all__ = ["draw"]
+
+EVERY = 10.0  # seconds between lines
+
+Callback = Callable[[int, int, str], None]
+
+
+def draw(file: Path, folder: Path | None, json_file: Path | None) -> None:
+    """Compute the figure of a scenario and write it, by default into ``figures`` beside the file.
+
+    Parameters
+    ----------
+    file : Path
+    folder : Path, optional
+    json_file : Path, optional
+        A further place for its numbers.
+    """
+    from mdpcloud.asymptotics.evaluation import Effort
+    from mdpcloud.asymptotics.figures import chart_of, write_figure
+
+    scenario = read_scenario(file)
+    if scenario.figure is None:
+        raise mc.InputError(f"scenario {file} describes no figure: it has no table [figure]")
+    check_place("--json", json_file)
+    announce_compilation()
+    with mistakes_of(scenario), figure_bar() as progress:
+        effort = Effort(
+            scenario.solve.tolerance, scenario.solve.threads, scenario.simulate, progress
+        )
+        chart = chart_of(scenario.system, scenario.figure, effort)
+    heading = _heading(scenario)
+    name = scenario.figure.title or plain(scenario.name)
+    for path in write_figure(chart, folder or file.parent / "figures", file.stem, name, heading):
+        say(f"figure: {path}")
+    for note in chart.notes:
+        say(f"note: {note}")
+    write({**heading, **chart.to_dict()}, json_file)
+
+
+def _heading(scenario: Scenario) -> dict[str, object]:
+    assert scenario.figure is not None
+    return {
+        "format": 1,
+        "system": scenario.system_name,
+        "name": scenario.name,
+        "figure": scenario.figure.kind,
+        "parameters": scenario.parameters,
+        "scenario_sha256": scenario.sha256,
+    }
+
+
+@contextmanager
+def figure_bar(
+    console: Console | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callback]:
+    """Bar that a figure moves by ``progress(done, total, what)``, or lines if that is no terminal.
+
+    Parameters
+    ----------
+    console : Console, optional
+    clock : function, optional
+        Seconds.
+    """
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        start = told = clock()
+
+        def tell(done: int, total: int, what: str) -> None:
+            nonlocal told
+            now = clock()
+            if now - told >= EVERY:
+                told = now
+                console.print(
+                    f"after {now - start:.0f} s: {done} of {total}, {what}", highlight=False
+                )
+
+        yield tell
+        return
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda done, total, what: bar.update(
+            task, completed=done, total=total, description=f"{done} of {total}: {what}"
+        )
