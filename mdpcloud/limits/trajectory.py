@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, SolveError
+from mdpcloud.limits.crossings import first_hits
 
 __all__ = ["Mode", "Trajectory", "integrate"]
 
@@ -34,13 +34,6 @@ FINER = 1e-2  # tolerance of the trajectory that is reported, by that of the one
 FINEST = 3e-14  # tolerance of the solver
 MOST_CHANGES = 1000  # of modes
 SLACK = 10.0  # tolerances below zero at which a gap is left
-RELATIVE = 4.0 * float(np.finfo(float).eps)  # accuracy of the time of a hit
-
-# Every gap is read at the nodes of a step (0 to 1), and looked at between them by its polynomial.
-NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(9) / 8.0)
-BETWEEN = np.linspace(0.0, 1.0, 129)
-INTERPOLATION = chebvander(2.0 * BETWEEN - 1.0, 8) @ np.linalg.inv(chebvander(2.0 * NODES - 1.0, 8))
-NEAR_ZERO = 0.02  # of the range of a gap in a step: minima of the polynomial that are looked into
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,74 +193,15 @@ def _piece(
             raise SolveError(f"the drift is {found} in state {y}")
         return found
 
-    solver = DOP853(drift, now, x, horizon, rtol=tolerance, atol=tolerance)
+    solver: Any = DOP853(drift, now, x, horizon, rtol=tolerance, atol=tolerance)
     while solver.status == "running":
         message = solver.step()
         if solver.status == "failed":
             raise SolveError(f"the integration stopped at time {solver.t:g}: {message}")
         path = solver.dense_output()
-        end, hits = _first_hits(mode.gaps, path, solver.t_old, solver.t, SLACK * tolerance)
+        end, hits = first_hits(mode.gaps, path, solver.t_old, solver.t, SLACK * tolerance)
         inside = (asked >= solver.t_old) & (asked <= end)
         states[:-1][inside] = path(asked[inside]).T
         if hits:
             return end, path(end), hits
     return horizon, solver.y, []
-
-
-def _first_hits(
-    gaps: Mapping[str, Callable[[Array], float]], path: Any, begin: float, end: float, slack: float
-) -> tuple[float, list[str]]:
-    """When the first of the gaps falls to zero in a step, and which ones do so then."""
-    samples = begin + (end - begin) * NODES
-    columns = path(samples).T
-    found = {}
-    for name, gap in gaps.items():
-        values = np.array([gap(x) for x in columns])
-        time = _fall(lambda t, gap=gap: gap(path(t)), samples, values, slack)  # type: ignore[misc]
-        if time is not None:
-            found[name] = time
-    if not found:
-        return end, []
-    first = min(found.values())
-    near = slack * max(1.0, end - begin)
-    return first, [name for name, time in found.items() if time <= first + near]
-
-
-def _fall(
-    gap: Callable[[float], float], samples: Array, values: Array, slack: float
-) -> float | None:
-    """When a gap that goes below -slack in a step falls to zero; None where it does not."""
-    times, values = _with_minima(gap, samples, values, slack)
-    below = np.flatnonzero(values < -slack)
-    if not below.size:
-        return None
-    last = int(below[0])
-    above = np.flatnonzero(values[:last] > 0.0)
-    if not above.size:  # it has been at zero all the time
-        return float(times[max(last - 1, 0)])
-    from scipy.optimize import brentq
-
-    first = int(above[-1])
-    return float(brentq(gap, times[first], times[last], xtol=1e-15, rtol=RELATIVE))
-
-
-def _with_minima(
-    gap: Callable[[float], float], samples: Array, values: Array, slack: float
-) -> tuple[Array, Array]:
-    """Samples of a gap, and its minima between them that come near zero."""
-    fine = INTERPOLATION @ values
-    reach = float(np.ptp(fine))
-    inner = fine[1:-1]
-    low = (inner < fine[:-2]) & (inner <= fine[2:]) & (inner <= NEAR_ZERO * reach)
-    if reach <= slack or not low.any():
-        return samples, values
-    from scipy.optimize import minimize_scalar
-
-    length = samples[-1] - samples[0]
-    minima = []
-    for i in np.flatnonzero(low):
-        around = samples[0] + length * BETWEEN[[i, i + 2]]
-        minima.append(float(minimize_scalar(gap, bounds=tuple(around), method="bounded").x))
-    times = np.concatenate([samples, minima])
-    order = np.argsort(times, kind="stable")
-    return times[order], np.concatenate([values, [gap(t) for t in minima]])[order]
