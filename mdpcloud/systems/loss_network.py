@@ -1,0 +1,313 @@
+"""Loss networks: jobs that need several units of several resources, or are lost.
+
+Class-j jobs arrive at rate lambda_j and stay for a mean time 1/mu_j; one of them takes A_ij units
+of resource i, which has C_i. The state is the number n_j of jobs of each class, with A n <= C:
+
+    n -> n + e_j  at rate lambda_j, if it is accepted and A (n + e_j) <= C,
+    n -> n - e_j  at rate mu_j n_j.
+
+With everything accepted that fits, pi(n) is proportional to prod_j rho_j^{n_j} / n_j! with rho_j =
+lambda_j / mu_j, and the blocking probabilities depend on the loads rho_j only, whatever the laws of
+the times. On one link: the recursion of Kaufman and Roberts, see `mdpcloud.queues.kaufman_roberts`.
+
+Source: G. Thompson, "Stochastic models for resource allocation in large distributed systems" (PhD
+thesis, Universite Pierre et Marie Curie, 2017), chapter 1; F. P. Kelly, "Loss networks", Annals of
+Applied Probability 1 (1991) 319-378.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from annotated_types import Ge, Gt, MinLen, Unit
+
+from mdpcloud.errors import InputError
+from mdpcloud.model.event import Action, Event, step
+from mdpcloud.model.model import Model
+from mdpcloud.model.space import Lattice
+from mdpcloud.parameters import validate
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.policies.complete_sharing import complete_sharing
+from mdpcloud.policies.family import Family, Option, Parameter, Stream
+from mdpcloud.policies.trunk_reservation import trunk_reservation
+from mdpcloud.queues.product_form import LARGEST_LATTICE, points, product_form_law
+from mdpcloud.systems.base import Heuristic
+from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_count
+
+__all__ = ["LossNetwork"]
+
+LARGEST_GRID = 1000  # members of a family whose best one is searched for
+ROUNDING = 2.0**-53
+
+Rate: TypeAlias = Annotated[float, Ge(0), Unit("1/time")]
+ServiceRate: TypeAlias = Annotated[float, Gt(0), Unit("1/time")]
+Units: TypeAlias = Annotated[int, Ge(0)]
+Cost: TypeAlias = Annotated[float, Ge(0), Unit("cost")]
+
+
+@dataclass(frozen=True)
+class LossNetwork:
+    """Jobs of several classes share resources, and those that do not fit are lost.
+
+    Parameters
+    ----------
+    arrival_rates : tuple of float
+        lambda_j of each class, per unit of the scale.
+    service_rates : tuple of float
+        mu_j of each class.
+    requirements : tuple of tuples of int
+        One row per resource: the units A_ij of it that a job of each class needs.
+    capacities : tuple of float
+        Of each resource, per unit of the scale.
+    rejection_costs : tuple of float, optional
+        w_j of a lost job of each class; 1 each by default.
+    scale : float
+        Multiplies arrival rates and capacities.
+
+    Notes
+    -----
+    Errors of the source: it lets a class have rate mu^-1 where the mean is 1/mu_j, and lists the
+    states of a link from 1; they begin with 0. Its remark that many circuits are out of reach of
+    exact formulas does not hold for one link.
+
+    Examples
+    --------
+    >>> import mdpcloud as mc
+    >>> link = LossNetwork((3.0, 1.5), (1.0, 1.0), ((1, 2),), (6,))
+    >>> round(link.exact().cost, 10), round(mc.solve(link.model()).gain, 10)
+    (1.3100739372, 1.303453537)
+    """
+
+    arrival_rates: Annotated[tuple[Rate, ...], MinLen(1)]
+    service_rates: Annotated[tuple[ServiceRate, ...], MinLen(1)]
+    requirements: Annotated[tuple[tuple[Units, ...], ...], MinLen(1)]
+    capacities: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)]
+    rejection_costs: tuple[Cost, ...] | None = None
+    scale: Annotated[float, Gt(0)] = 1.0
+
+    policy_names: ClassVar[tuple[str, ...]] = ("complete_sharing",)
+    own_policy: ClassVar[str] = "complete_sharing"
+
+    def __post_init__(self) -> None:
+        validate(self)
+        self._check_lengths()
+        capacities, _ = self._finite
+        for j, needs in enumerate(zip(*self.requirements, strict=True)):
+            if not any(needs):
+                raise InputError(
+                    f"LossNetwork: class {j} needs nothing of any resource; requirements must be "
+                    ">= 1 for at least one"
+                )
+            for i, (need, capacity) in enumerate(zip(needs, capacities, strict=True)):
+                if need > capacity:
+                    raise InputError(
+                        f"LossNetwork: requirements[{i}][{j}] is {need}, more than the {capacity} "
+                        f"units of resource {i}: class {j} never fits; leave it out"
+                    )
+
+    def _check_lengths(self) -> None:
+        classes = len(self.arrival_rates)
+        lists = {"service_rates": self.service_rates, "rejection_costs": self.costs}
+        lists |= {f"requirements[{i}]": row for i, row in enumerate(self.requirements)}
+        for name, values in lists.items():
+            if len(values) != classes:
+                raise InputError(
+                    f"LossNetwork: {name} has {len(values)} numbers for the {classes} classes of "
+                    "arrival_rates; one each is needed"
+                )
+        if len(self.requirements) != len(self.capacities):
+            raise InputError(
+                f"LossNetwork: requirements has {len(self.requirements)} rows for "
+                f"{len(self.capacities)} capacities; one row per resource is needed"
+            )
+
+    @classmethod
+    def example(cls) -> Self:
+        """A link with narrow and wide jobs, where the optimum turns away wide ones at times."""
+        return cls((10.0, 4.0, 1.0), (1.0, 1.0, 1.0), ((1, 2, 5),), (25.0,))
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """Cost of a lost job of each class."""
+        given = self.rejection_costs
+        return (1.0,) * len(self.arrival_rates) if given is None else given
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where capacities were rounded."""
+        return self._finite[1]
+
+    @cached_property
+    def _finite(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Capacities of the finite system, and notes on rounding."""
+        counts, notes = zip(
+            *(
+                scaled_count(f"capacities[{i}]", capacity, self.scale, least=1)
+                for i, capacity in enumerate(self.capacities)
+            ),
+            strict=True,
+        )
+        return counts, tuple(note for note in notes if note)
+
+    # --- the model --------------------------------------------------------------------------------
+
+    def model(self, caps: Sequence[int] | None = None) -> Model:
+        """The finite system, in which every job may be accepted or rejected.
+
+        Raises
+        ------
+        InputError
+            When caps are given: the state space is finite.
+        """
+        if caps is not None:
+            raise InputError("caps are not for loss_network: its state space is finite")
+        arrivals = [
+            Event(
+                f"arrival {j}",
+                rate,
+                [Action("accept", step(jobs={j: +1})), Action("reject", cost=self.costs[j])],
+            )
+            for j, rate in enumerate(scaled(self.arrival_rates, self.scale))
+        ]
+        departures = [
+            Event(f"departure {j}", _jobs(j, rate), step(jobs={j: -1}))
+            for j, rate in enumerate(self.service_rates)
+        ]
+        measures: dict[str, Any] = {}
+        for j in range(len(self.arrival_rates)):
+            measures[f"rejection_rate[{j}]"] = (f"arrival {j}", "reject")
+            measures[f"mean_jobs[{j}]"] = _jobs(j, 1.0)
+        space = Lattice({"jobs": self._largest_jobs}, where=self._fits((0,) * len(self.capacities)))
+        return Model(space, [*arrivals, *departures], measures=measures)
+
+    @property
+    def _largest_jobs(self) -> tuple[int, ...]:
+        """Largest number of jobs of each class."""
+        return tuple(
+            min(c // a for a, c in zip(needs, self._finite[0], strict=True) if a)
+            for needs in zip(*self.requirements, strict=True)
+        )
+
+    def _fits(self, needs: Sequence[int]) -> Callable[[Any], Any]:
+        """Whether there is room for so much more of each resource."""
+        free = [_free(row, c) for row, c in zip(self.requirements, self._finite[0], strict=True)]
+
+        def fits(x: Any) -> Any:
+            room: Any = True
+            for need, spare in zip(needs, free, strict=True):
+                room = room & (spare(x) >= need)
+            return room
+
+        return fits
+
+    def derived(self, cost: Bounds, measures: Mapping[str, Bounds]) -> dict[str, Bounds]:
+        """Bounds of the probability that a job is lost, per class."""
+        return per_job(measures, scaled(self.arrival_rates, self.scale))
+
+    # --- policies ---------------------------------------------------------------------------------
+
+    def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
+        """A policy by name.
+
+        Parameters
+        ----------
+        name : str
+            "complete_sharing", which accepts whatever fits.
+        ties : str
+            Not used: the policy knows no ties.
+        """
+        if name not in self.policy_names:
+            near = did_you_mean(name, self.policy_names)
+            known = ", ".join(self.policy_names)
+            raise InputError(f"policy {name!r} is unknown; there are {known}{near}")
+        return Heuristic(name, rule=complete_sharing(self._streams(after=True)).member())
+
+    def families(self) -> tuple[Family, ...]:
+        """Reservation by one level of free capacity for all classes, and by one for each class."""
+        each = self._reservation_per_class()
+        return (self._common_reservation(), *([] if each is None else [each]))
+
+    def _common_reservation(self) -> Family:
+        """Accepted where at least so much of every resource that is needed was free before."""
+        levels = Parameter("free", tuple(range(max(self._finite[0]) + 1)))
+        classes = len(self.arrival_rates)
+        each = trunk_reservation(self._streams(after=False), [levels] * classes)
+        return Family("common_reservation", (levels,), lambda free: each.member(*[free] * classes))
+
+    def _reservation_per_class(self) -> Family | None:
+        """Accepted where so much of every resource that is needed stays free; None if too many."""
+        classes = len(self.arrival_rates)
+        most = min(int(LARGEST_GRID ** (1.0 / classes) + 1e-9), max(self._finite[0]) + 1)
+        if most < 1 + max(map(max, self.requirements)):
+            return None
+        grid = tuple(range(most))
+        parameters = [Parameter(f"reserved[{j}]", grid) for j in range(classes)]
+        family = trunk_reservation(self._streams(after=True), parameters)
+        note = f"levels of every class up to {most - 1}"
+        return Family(family.name, family.parameters, family.member, notes=(note,))
+
+    def _streams(self, *, after: bool) -> list[Stream]:
+        """Accept what fits; the spare capacity is that once the job is in, or that before."""
+        streams = []
+        for j, needs in enumerate(zip(*self.requirements, strict=True)):
+            taken = needs if after else (0,) * len(needs)
+            option = Option("accept", self._fits(needs), self._spare(needs, taken))
+            streams.append(Stream(f"arrival {j}", (option,)))
+        return streams
+
+    def _spare(self, needs: Sequence[int], taken: Sequence[int]) -> Callable[[Any], Any]:
+        """Least free capacity of the resources that a job needs, less what is taken of each."""
+        rows = zip(self.requirements, self._finite[0], taken, strict=True)
+        free = [_free(row, c - t) for (row, c, t), need in zip(rows, needs, strict=True) if need]
+
+        def spare(x: Any) -> Any:
+            least = free[0](x)
+            for other in free[1:]:
+                least = np.minimum(least, other(x))
+            return least
+
+        return spare
+
+    # --- closed forms -----------------------------------------------------------------------------
+
+    def exact(self) -> Measures | None:
+        """Measures of the finite system under complete sharing; None where it is too large.
+
+        See `mdpcloud.queues.product_form_law`. The errors are bounds: those of the law, and those
+        of the two roundings of each load; a relative change of it changes a probability by at most
+        the largest number of jobs of that class times as much.
+        """
+        capacities, notes = self._finite
+        sizes = points(np.array(capacities), np.array(self.requirements))
+        if min(sizes) > LARGEST_LATTICE:
+            return None
+        rates = scaled(self.arrival_rates, self.scale)
+        loads = [rate / mu for rate, mu in zip(rates, self.service_rates, strict=True)]
+        law = product_form_law(capacities, loads, self.requirements)
+        error = law.error + 2.1 * ROUNDING * (sum(self._largest_jobs) + 2.0)
+        losses = [w * rate * b for w, rate, b in zip(self.costs, rates, law.blocking, strict=True)]
+        cost = sum(losses)
+        return Measures(
+            law.blocking,
+            law.mean_jobs,
+            cost,
+            errors={
+                "blocking": error * max(law.blocking),
+                "mean_jobs": error * max(law.mean_jobs),
+                "cost": (error + len(losses) * ROUNDING) * cost,
+            },
+            notes=notes,
+        )
+
+
+def _jobs(j: int, rate: float) -> Any:
+    return lambda x: rate * x.jobs[j]
+
+
+def _free(row: Sequence[int], capacity: int) -> Callable[[Any], Any]:
+    """Free capacity of a resource."""
+    return lambda x: capacity - sum(a * n for a, n in zip(row, x.jobs, strict=True) if a)
