@@ -15,6 +15,7 @@ from mdpcloud.asymptotics.evaluation import Effort, at_scale, curves_of
 from mdpcloud.asymptotics.settings import BestMember, FamilyCosts
 from mdpcloud.errors import InputError
 from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.plots.style import pretty
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import Family
 
@@ -63,18 +64,25 @@ def family_chart(system: Any, settings: FamilyCosts, effort: Effort) -> Chart:
         per = scale if settings.per_scale else 1.0
         x = [value / per for value in members.values]
         curve = f"N = {scale:g}"
-        bounds = members.lower, members.upper
-        series.append(Series("member", x, members.costs, curve, *bounds, look="joined"))
+        ends = members.lower, members.upper
+        series.append(Series("member", x, members.costs, curve, *ends, look="joined"))
+        series.append(
+            Series(
+                "best member", [x[members.best]], [members.costs[members.best]], curve, look="dots"
+            )
+        )
         value, cost = members.values[members.best], members.costs[members.best]
         notes.append(f"{curve}: the best member has parameter {value:g} and cost {cost:.6g} N")
         if settings.optimum:
             low, high = (bound / scale for bound in _optimum(one, effort))
             series.append(_level("optimum", x, 0.5 * (low + high), curve, "dashed"))
-    series += _bound(system, [x for one in series for x in one.x], "")
+        if bounds := _bound(system, [scale]):
+            series.append(_level("fluid bound", x, bounds[0], curve, "dotted"))
     label = settings.label or _family(system, settings.family).parameters[0].name
     label = f"{label} / N" if settings.per_scale else label
-    title = f"members of {settings.family.replace('_', ' ')}"
-    return Chart((Panel(title, label, COST, tuple(series)),), tuple(notes))
+    whole = "x" if all(float(value).is_integer() for one in series for value in one.x) else ""
+    panel = Panel(pretty(settings.family), label, COST, tuple(series), whole=whole)
+    return Chart((panel,), tuple(notes))
 
 
 def best_chart(system: Any, settings: BestMember, effort: Effort) -> Chart:
@@ -95,7 +103,8 @@ def best_chart(system: Any, settings: BestMember, effort: Effort) -> Chart:
             cost.append(members.costs[members.best])
         parameters.append(Series("best member", scales, best, curve, look="joined"))
         costs.append(Series("best member", scales, cost, curve, look="joined"))
-        costs += _bound(one, scales, curve)
+        if bounds := _bound(one, scales):
+            costs.append(Series("fluid bound", scales, bounds, curve, look="dashed"))
     label = settings.label or _family(system, settings.family).parameters[0].name
     left = Panel(f"best {label}", "scale N", label, tuple(parameters), logarithmic="x")
     right = Panel("cost of the best member", "scale N", COST, tuple(costs), logarithmic="x")
@@ -139,12 +148,11 @@ def _optimum(system: Any, effort: Effort) -> tuple[float, float]:
     return float(np.min(found.bounds[0])), float(np.max(found.bounds[1]))
 
 
-def _bound(system: Any, x: Sequence[float], curve: str) -> list[Series]:
-    """The fluid bound of a system of scale 1, where it has one."""
+def _bound(system: Any, scales: Sequence[float]) -> list[float]:
+    """The fluid bound of the system of each scale, over the scale; none where there is no bound."""
     if not hasattr(system, "fluid_bound"):
         return []
-    bound = float(at_scale(system, 1.0).fluid_bound())
-    return [_level("fluid bound", x, bound, curve, "dashed")]
+    return [float(at_scale(system, scale).fluid_bound()) / scale for scale in scales]
 
 
 def _level(kind: str, x: Sequence[float], y: float, curve: str, look: Any) -> Series:

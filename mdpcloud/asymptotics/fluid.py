@@ -85,8 +85,7 @@ def _simulated(
 ) -> list[Series]:
     from mdpcloud.simulate import SimulationWarning, simulate
 
-    model = system.model()
-    axes = model.space.axes
+    axes = system.model().space.axes
     names = [name if k is None else f"{name}[{k}]" for name, k in axes.flat]
     if len(names) != coordinates:
         raise InputError(
@@ -97,7 +96,7 @@ def _simulated(
     with warnings.catch_warnings():  # a single path is shown, nothing is estimated
         warnings.simplefilter("ignore", SimulationWarning)
         found = simulate(
-            model,
+            system,
             system.heuristic(system.own_policy, "first").rule,
             rng=effort.simulate.seed,
             time=settings.horizon,

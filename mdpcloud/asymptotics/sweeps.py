@@ -50,11 +50,12 @@ def sweep_chart(system: Any, settings: Sweep, effort: Effort) -> Chart:
         if settings.limit:
             for curve, one in curves:
                 line, reasons = _limit(name, one, settings.x, curve)
-                series.append(line)
+                series += [line] if np.isfinite(line.y).any() else []
                 notes += reasons
         series += _finite(name, settings.finite, points)
         x_label = settings.x.label or settings.x.path
-        panels.append(Panel(title, x_label, measure_label(name), tuple(series)))
+        whole = "x" if all(value.is_integer() for value in settings.x.grid) else ""
+        panels.append(Panel(title, x_label, measure_label(name), tuple(series), whole=whole))
     return Chart(tuple(panels), tuple(dict.fromkeys(notes)))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
@@ -36,10 +37,11 @@ from mdpcloud.plots.style import (
 __all__ = ["Chart", "Look", "Panel", "Series", "check_formulas", "draw_chart"]
 
 Floats = NDArray[np.float64]
-Look: TypeAlias = Literal["line", "dashed", "marks", "joined", "steps", "guide"]
-"""A line, a dashed line, markers, joined markers, steps, or a thin grey line."""
+Look: TypeAlias = Literal["line", "dashed", "dotted", "marks", "dots", "joined", "steps", "guide"]
+"""A line, a dashed or dotted one, markers, filled or joined ones, steps, or a thin grey line."""
 
-DASHES: tuple[Any, ...] = ((0, (5, 2)), (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (9, 3)))
+DASHES: tuple[Any, ...] = ((0, (3.4, 1.4)), (0, (1.1, 1.2)), (0, (6, 2, 1.2, 2)), (0, (9, 3)))
+MARKED = ("marks", "dots", "joined")
 COLUMNS = 2  # panels in a row
 HEIGHT = 2.9  # of a panel, inches
 VISIBLE = 4e-3  # part of a panel's height from which an interval is drawn
@@ -162,10 +164,13 @@ def check_formulas(text: str) -> None:
 
     Examples
     --------
-    >>> check_formulas(r"load $\\lamda$")
+    >>> check_formulas("a load that costs 1 $")
+    >>> check_formulas("the load $r^$")
     Traceback (most recent call last):
-    mdpcloud.errors.InputError: 'load $\\\\lamda$' cannot be drawn: Unknown symbol: \\lamda...
+    mdpcloud.errors.InputError: 'the load $r^$' cannot be drawn: ...
     """
+    if not is_math_text(text):
+        return
     try:
         MathTextParser("path").parse(text)
     except ValueError as error:
@@ -188,8 +193,8 @@ class _Looks:
     @classmethod
     def of(cls, chart: Chart) -> _Looks:
         every = [one for panel in chart.panels for one in panel.series if one.look != "guide"]
-        marked = [one.kind for one in every if one.look in ("marks", "joined")]
-        lines = [one.kind for one in every if one.look in ("line", "dashed", "steps")]
+        marked = [one.kind for one in every if one.look in MARKED]
+        lines = [one.kind for one in every if one.look in ("line", "dashed", "dotted", "steps")]
         curves = dict.fromkeys(one.curve for one in every if one.curve)
         kinds = dict.fromkeys(one.kind for one in every)
         return cls([*curves], [*kinds], [*dict.fromkeys(marked)], [*dict.fromkeys(lines)])
@@ -215,14 +220,15 @@ class _Looks:
         colour = self.colour(one)
         if one.look == "guide":
             return {"color": colour, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
-        if one.look in ("marks", "joined"):
+        if one.look in MARKED:
             marker = MARKERS[self.marked.index(one.kind) % len(MARKERS)]
             joined = {"linestyle": "-" if one.look == "joined" else "none", "linewidth": 0.9}
-            face = {"markerfacecolor": "white", "markeredgewidth": 1.3, "markersize": 5.0}
+            inside = colour if one.look == "dots" else "white"
+            face = {"markerfacecolor": inside, "markeredgewidth": 1.3, "markersize": 5.0}
             return {"color": colour, "marker": marker, "zorder": 3, **joined, **face}
-        dash: Any = "-"
-        if one.look == "dashed" or (self.several and one.kind != self.lines[0]):
-            dash = DASHES[max(self.lines.index(one.kind) - 1, 0) % len(DASHES)]
+        dash: Any = {"dashed": DASHES[0], "dotted": DASHES[1]}.get(one.look, "-")
+        if one.look == "line" and self.several and one.kind != self.lines[0]:
+            dash = DASHES[(self.lines.index(one.kind) - 1) % len(DASHES)]
         steps = {"drawstyle": "steps-post", "linewidth": 0.9, "zorder": 1.5}
         line = {"color": colour, "linestyle": dash, "linewidth": 1.7, "zorder": 2}
         return line | (steps if one.look == "steps" else {})
