@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from mdpcloud.asymptotics.measures import finite_measures, limit_measures
 from mdpcloud.cli import tables
+from mdpcloud.cli.border import say
 from mdpcloud.cli.numbers import with_error
 from mdpcloud.cli.progress import progress_bar
 from mdpcloud.scenario import Scenario
@@ -21,8 +23,11 @@ NAMES = ("blocking", "downgraded", "forwarded", "mean_jobs")
 PER_UNIT = ("mean_jobs", "cost")  # measures that grow with the scale
 
 
-def evaluate(scenario: Scenario, heading: Mapping[str, Any]) -> dict[str, Any]:
-    """Evaluate the system under its own policy, print it beside the limit; the JSON record."""
+def evaluate(scenario: Scenario, heading: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
+    """Evaluate the system under its own policy, print it beside the limit; the JSON record.
+
+    Pictures are written into the folder, where there is one.
+    """
     with progress_bar(scenario.solve.tolerance, what="steps") as progress:
         finite, how = finite_measures(
             scenario.system,
@@ -44,7 +49,18 @@ def evaluate(scenario: Scenario, heading: Mapping[str, Any]) -> dict[str, Any]:
         "notes": list(dict.fromkeys((*finite.notes, *notes))),
     }
     _print(record, finite, how, limit)
+    if folder is not None:
+        _draw(scenario, finite, folder)
     return record
+
+
+def _draw(scenario: Scenario, finite: Measures, folder: Path) -> None:
+    from mdpcloud.asymptotics.evaluation import Effort
+    from mdpcloud.asymptotics.pictures import draw
+
+    effort = Effort(scenario.solve.tolerance, scenario.solve.threads, scenario.simulate)
+    for path in draw(scenario.system, finite, scenario.name, folder, effort):
+        say(f"picture: {path}")
 
 
 def _plain(measures: Measures | None) -> dict[str, Any] | None:

@@ -145,7 +145,7 @@ def evaluate(
 
     with mistakes_of(scenario):
         announce_compilation()
-        write(measures.evaluate(scenario, _heading(scenario)), json_file)
+        write(measures.evaluate(scenario, _heading(scenario), folder), json_file)
 
 
 def _evaluate_policies(

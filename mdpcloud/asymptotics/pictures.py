@@ -1,0 +1,103 @@
+"""Pictures of a system and its limit: convergence in the scale, and the fluid trajectory."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mdpcloud.asymptotics.evaluation import Effort
+from mdpcloud.asymptotics.figures import chart_of, write_figure
+from mdpcloud.asymptotics.settings import Fluid, Scales
+from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.plots.style import plain
+from mdpcloud.systems.measures import Measures
+
+__all__ = ["draw"]
+
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the scale
+MOST_POINTS = 60_000  # of the box of a finite system in the picture of convergence
+MOST_MEASURES = 3
+LARGER = 16.0  # the larger of the systems beside the trajectory, over the scale
+MEAN_SERVICES = 10.0  # horizon of the trajectory, in the longest mean service times
+
+
+def draw(
+    system: Any, measures: Measures, name: str, folder: Path, effort: Effort | None = None
+) -> Iterator[Path]:
+    """Write ``limit`` and, where there is a fluid limit, ``fluid``, as PNG and PDF.
+
+    Parameters
+    ----------
+    system : object
+        An allocation system, see `mdpcloud.systems.base`.
+    measures : Measures
+        Of the finite system, whose probabilities are shown.
+    name : str
+        Title of the pictures.
+    folder : Path
+        Made where it is missing.
+    effort : Effort, optional
+
+    Yields
+    ------
+    Path
+        Of each file; numbers are written beside the pictures as JSON and CSV.
+    """
+    heading = {"format": 1, "system": type(system).__name__, "name": name}
+    pictures: Mapping[str, Callable[[Any], Any]] = {
+        "limit": lambda one: Scales(_scales(one), _shown(measures)),
+        "fluid": lambda one: Fluid(_horizon(one), scales=(one.scale, LARGER * one.scale)),
+    }
+    for stem, settings in pictures.items():
+        if stem == "fluid" and not hasattr(system, "fluid"):
+            continue
+        try:
+            chart = chart_of(system, settings(system), effort)
+        except NoLimitError:
+            continue
+        yield from write_figure(chart, folder, stem, plain(name), heading)
+
+
+def _scales(system: Any) -> tuple[float, ...]:
+    """Scales at which the finite system exists and is solved at once; its own at least."""
+    found = [factor * system.scale for factor in FACTORS if _is_small(system, factor)]
+    return tuple(found) or (system.scale,)
+
+
+def _is_small(system: Any, factor: float) -> bool:
+    try:
+        other = dataclasses.replace(system, scale=factor * system.scale)
+        return hasattr(other, "exact") or math.prod(other.model().space.shape) <= MOST_POINTS
+    except InputError:
+        return False
+
+
+def _shown(measures: Measures) -> tuple[str, ...]:
+    """The probabilities that are not 0 and differ, the largest first."""
+    known = {
+        f"{kind}{place}": value
+        for kind in ("blocking", "downgraded", "forwarded")
+        for place, value in _places(getattr(measures, kind))
+    }
+    first: dict[float, str] = {}
+    for name, value in known.items():
+        if value > 0.0:
+            first.setdefault(float(f"{value:.9g}"), name)
+    chosen = sorted(first.values(), key=lambda name: -known[name])[:MOST_MEASURES]
+    return tuple(sorted(chosen)) or tuple(known)[:1]
+
+
+def _places(values: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    for k, value in enumerate(values or ()):
+        if isinstance(value, tuple):
+            yield from _places(value, f"{place}[{k}]")
+        else:
+            yield f"{place}[{k}]", value
+
+
+def _horizon(system: Any) -> float:
+    rates: tuple[float, ...] = getattr(system, "service_rates", None) or (system.service_rate,)
+    return MEAN_SERVICES / min(rates)
