@@ -11,8 +11,11 @@ import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from mdpcloud.errors import InputError
+from mdpcloud.model.model import Model
 from mdpcloud.parameters import bounds, describe, hints, tagged, unit_of
 from mdpcloud.plugins import is_reference
+from mdpcloud.policies.family import best_members
 from mdpcloud.systems.registry import find_system, policy_names, summary_of
 
 __all__ = ["new_scenario"]
@@ -22,6 +25,7 @@ COST_UNIT = "service fee"
 OWN_COST_UNIT = "euro"  # of systems of the user's own
 CAP = 40
 WIDEST = 100  # characters of a comment
+LONG = 72  # characters of a value of several rows
 OPTIONAL = 100  # an optional number that is left out, if its limits allow this
 
 _HEAD = """\
@@ -42,18 +46,16 @@ tolerance = 1e-8              # largest difference of the certified bounds, rela
 # solver = "policy_iteration" # or "value_iteration", "linear_programming"; by default by size
 # threads = 1
 # time_limit = 60.0           # seconds; then it stops with the bounds so far
-# caps = {caps:20} # {meaning}; by default the system chooses
-
+{caps}
 # [solve.constraints]         # solve only: limits of long-run averages of the model's measures
-# "abandonment_rate[0] / routing_rate[0]" = 0.02   # at most; of one measure, or the ratio of two
-# "mean_jobs" = {{ at_least = 0.1 }}
+# "{rate}" = 0.02{gap}# at most; of one measure, or the ratio of two
+# "{mean}" = {{ at_least = 0.1 }}
 
 [compare]
 # Your own rule, a function of the state in a file beside this one: "my_rules.py:my_rule"; where
 # there are several decisions, a mapping from each of them to such a function
 {policies}
-ties = "fastest"              # which of equal indices: "first", "last", "fastest", "slowest"
-
+{ties}
 # [simulate]                  # for simulate, and for compare where there are too many states
 # events = 4_000_000          # of each policy; or time = 1000.0, {time}s of each replication
 # half_width = 0.01           # {cost}s per {time}; until the 95 % interval is so narrow
@@ -63,6 +65,13 @@ ties = "fastest"              # which of equal indices: "first", "last", "fastes
 # n_jobs = 1                  # replications that run at the same time
 # time_limit = 60.0           # seconds for all policies; then it stops with what is known
 # paths = {paths:19} # state variables whose paths simulate --plots draws
+"""
+
+_CAPS = """\
+# caps = {:20} # {}; by default the system chooses
+"""
+_TIES = """\
+ties = "fastest"              # which of equal indices: "first", "last", "fastest", "slowest"
 """
 
 
@@ -84,7 +93,7 @@ def new_scenario(system: str) -> str:
     """
     cls = find_system(system)
     example = cls.example() if hasattr(cls, "example") else None
-    names = policy_names(cls)
+    names = (*policy_names(cls), *best_members(example))
     short = system.rpartition(":")[2]
     cost = OWN_COST_UNIT if is_reference(system) else COST_UNIT
     head = _HEAD.format(
@@ -97,16 +106,52 @@ def new_scenario(system: str) -> str:
         gap=max(16 - len(cost), 1),
     )
     policies = ("" if names else "# ") + f"policies = {_toml(names or ('my_rules.py:my_rule',))}"
-    caps, meaning = _caps(example)
+    rate, mean = _measures(example)
     tail = _TAIL.format(
         policies=policies,
-        caps=caps,
-        meaning=meaning,
+        caps="" if _is_finite(cls) else _CAPS.format(*_caps(example)),
+        ties="" if _is_finite(cls) else _TIES,
         time=TIME_UNIT,
         cost=cost,
-        paths=_toml(("node[0]" if getattr(example, "nodes", ()) else "jobs",)),
+        rate=rate,
+        gap=" " * max(40 - len(rate), 1),
+        mean=mean,
+        paths=_toml((_coordinate(example),)),
     )
     return head + "\n".join(_table("parameters", cls, example, cost)) + tail
+
+
+def _is_finite(cls: type[Any]) -> bool:
+    """Whether a system has no caps to be chosen, and no policies with ties."""
+    return hasattr(cls, "own_policy")
+
+
+def _measures(example: Any) -> tuple[str, str]:
+    """Names of two measures of a system's model, or the ratio of two."""
+    model = _model(example)
+    usual = ("abandonment_rate[0]", "routing_rate[0]", "mean_jobs")
+    if model is None or not model.measures or {*usual} <= {*model.measures}:
+        return " / ".join(usual[:2]), usual[2]
+    names = [*model.measures]
+    return names[0], names[-1]
+
+
+def _coordinate(example: Any) -> str:
+    """Name of a coordinate of a system's states."""
+    model = _model(example)
+    if model is None:
+        return "jobs"
+    name, member = model.space.axes.flat[0]
+    return name if member is None else f"{name}[{member}]"
+
+
+def _model(example: Any) -> Model | None:
+    """Model of an example, where it has one whose states have coordinates."""
+    try:
+        model = None if example is None else example.model()
+    except InputError:
+        return None
+    return model if isinstance(model, Model) else None
 
 
 def _caps(example: Any) -> tuple[str, str]:
@@ -128,7 +173,7 @@ def _table(
         if _dataclass_of(hint) is None:
             if comments:
                 yield from _comment(about.get(field.name, ""), _limits(hint, cost_unit))
-            yield _line(field.name, _value(field, hint, example), hint)
+            yield _line(field.name, _value(field, hint, example), hint, example)
     for field, hint in fields:
         nested = _dataclass_of(hint)
         value = _value(field, hint, example)
@@ -145,13 +190,31 @@ def _comment(*parts: str) -> list[str]:
     return textwrap.wrap(text, WIDEST, initial_indent="# ", subsequent_indent="#   ")
 
 
-def _line(name: str, value: Any, hint: Any) -> str:
+def _line(name: str, value: Any, hint: Any, example: Any) -> str:
     if value is not None:
-        return f"{name} = {_toml(value)}"
-    number = _base(hint) in (int, float)
-    return (
-        f"# {name} = {_toml(_base(hint)(_number(hint, OPTIONAL)) if number else _simplest(hint))}"
-    )
+        return f"{name} = {_matrix(value)}"
+    base = _base(hint)
+    if base in (int, float):
+        return f"# {name} = {_toml(base(_number(hint, OPTIONAL)))}"
+    simplest = _simplest(hint)
+    if get_args(base)[-1:] == (Ellipsis,):
+        simplest *= _length(example)
+    return f"# {name} = {_toml(simplest)}"
+
+
+def _length(example: Any) -> int:
+    """Length of a list of an example, such as one number per class."""
+    lists = (value for value in vars(example or object).values() if isinstance(value, tuple))
+    return len(next(lists, (None,)))
+
+
+def _matrix(value: Any) -> str:
+    """A value of a field, in a line per row where that is a list of lists too long for one."""
+    text = _toml(value)
+    if len(text) <= LONG or not (isinstance(value, tuple) and isinstance(value[0], tuple)):
+        return text
+    rows = "".join(f"    {_toml(row)},\n" for row in value)
+    return f"[\n{rows}]"
 
 
 def _limits(hint: Any, cost_unit: str) -> str:
