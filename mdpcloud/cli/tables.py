@@ -14,11 +14,11 @@ import numpy as np
 import typer
 
 from mdpcloud.cli.numbers import percent, with_error, with_half_width
+from mdpcloud.policies.family import in_words
 
 __all__ = [
     "cost_of",
     "ends",
-    "name_of",
     "print_comparison",
     "print_evaluations",
     "print_heading",
@@ -45,17 +45,19 @@ _NODE = re.compile(r"(nodes\[\d+\]): (.*)", re.DOTALL)  # a note on a node
 WIDEST = 100  # characters of a line of a note
 MOST_MEASURES = 60  # of a policy, that are all printed
 MOST_NOTES = 20
-MOST_NAMED = 3  # parameters of a member that are named in its row
+WIDEST_NAME = 44  # characters of the name of a policy and of its parameter, in one line
 
 
 def print_comparison(record: Mapping[str, Any]) -> None:
     """Print a comparison, given as the record that is also its JSON."""
     optimum = record["optimum"]
-    lines = [("policy", "cost", "bounds", "gap", "profit gap", "status")]
+    lines: list[tuple[str, ...]] = [("policy", "cost", "bounds", "gap", "profit gap", "status")]
     lines += [("optimum", *cost_of(optimum), "", "", status_in_words(optimum))]
     for row in record["policies"]:
         gaps = (_gap(row), _profit_gap(row, optimum))
-        lines.append((name_of(row), *cost_of(row), *gaps, status_in_words(row)))
+        name, *more = _name_of(row)
+        lines.append((name, *cost_of(row), *gaps, status_in_words(row)))
+        lines += [(line, *[""] * 5) for line in more]
     if record.get("fluid_bound") is not None:
         lines.append(("fluid bound", f"{record['fluid_bound']:.10g}", "", "", "", "lower bound"))
     print_heading(record)
@@ -63,20 +65,6 @@ def print_comparison(record: Mapping[str, Any]) -> None:
     typer.echo(f"costs in {unit(record)}\n")
     print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
     print_notes(record)
-
-
-def name_of(row: Mapping[str, Any]) -> str:
-    """Name of a row, with the parameter of the best member of a family.
-
-    Examples
-    --------
-    >>> name_of({"name": "best thresholds", "parameter": {"level": 2.0}})
-    'best thresholds (level 2)'
-    """
-    parameter: Mapping[str, float] = row.get("parameter") or {}
-    named = len(parameter) <= MOST_NAMED
-    values = [f"{name} {value:g}" if named else f"{value:g}" for name, value in parameter.items()]
-    return f"{row['name']} ({', '.join(values)})" if values else str(row["name"])
 
 
 def print_evaluations(record: Mapping[str, Any]) -> None:
@@ -93,7 +81,7 @@ def print_measures(record: Mapping[str, Any]) -> None:
     lines = [("policy", "measure", "value", "95 %" if simulated else "bounds")]
     hidden = 0
     for row in record["policies"]:
-        lines.append((name_of(row), "cost", *cost_of(row)))
+        lines.append((row["name"], "cost", *cost_of(row)))
         shown = _shown(row["measures"])
         hidden += len(row["measures"]) - len(shown)
         for measure, (lower, upper) in shown.items():
@@ -218,6 +206,22 @@ def status_in_words(row: Mapping[str, Any]) -> str:
     """Status of a row or of the optimum, for people."""
     status = str(row["status"])
     return _STATUS.get(status, status.replace("_", " "))
+
+
+def _name_of(row: Mapping[str, Any]) -> list[str]:
+    """Name of a row, with the parameter of the best member of a family, in one line or two.
+
+    Examples
+    --------
+    >>> _name_of({"name": "best thresholds", "parameter": {"level": 2.0}})
+    ['best thresholds (level 2)']
+    """
+    parameter = row.get("parameter")
+    if not parameter:
+        return [row["name"]]
+    lines = [row["name"], f"({in_words(parameter)})"]
+    fits = len(" ".join(lines)) <= WIDEST_NAME
+    return [" ".join(lines)] if fits else [lines[0], f"  {lines[1]}"]
 
 
 def _gap(row: Mapping[str, Any]) -> str:

@@ -31,6 +31,7 @@ from mdpcloud.plots.style import (
     save,
     title,
 )
+from mdpcloud.policies.family import BEST, families_of, in_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,10 @@ CERTAIN = ("exact", "closed_form")
 KINDS = {"restricted": "on a box set by hand", "bracketed": "bracketed", "estimated": "estimated"}
 MOST_NODES = 12  # panels of index curves
 COLUMNS = 3  # panels in a row
-MOST_MAPS = 9  # panels of action maps
+MOST_MAPS = 12  # panels of action maps
+BESIDE = 2  # policies beside the optimum, where several decisions are drawn
+LETTERS = 22  # in a line of the title of a map
+COUNTS = ("node", "jobs", "busy")  # axes that count jobs
 FARTHEST = 80  # largest coordinate in an action map
 BEYOND = 2  # states shown beyond the largest threshold
 
@@ -98,8 +102,9 @@ def costs_figure(comparison: Comparison) -> Figure | None:
         reference = Cost("optimum", best.cost, best.lower, best.upper, label, marker="d")
     else:
         return None
-    figure = new_figure(1.2 + 0.42 * max(len(rows), 1))
     policies = [_cost(comparison, row, *looks[row.name]) for row in rows]
+    lines = max((policy.name.count("\n") for policy in policies), default=0)
+    figure = new_figure(1.2 + (0.42 + 0.1 * lines) * max(len(rows), 1))
     unit = plain(f"{comparison.cost_unit} per {comparison.time_unit}")
     draw_costs(figure.subplots(), reference, policies, unit)
     heading(figure, plain(comparison.name))
@@ -113,8 +118,16 @@ def _cost(comparison: Comparison, row: Row, colour: Any, marker: str) -> Cost:
         label = _difference(row) + status
     else:
         label = _gap(comparison.gaps(row), certain) + status
-    name = plain(pretty(row.name))
+    name = plain(_title(row))
     return Cost(name, row.cost, row.lower, row.upper, label, certain, colour, marker)
+
+
+def _title(row: Row, width: int = 26) -> str:
+    """Name of a row for people, with the parameter of the best member of a family below it."""
+    name = pretty(row.name, width)
+    if not row.parameter:
+        return name
+    return f"{name}\n{textwrap.fill(f'({in_words(row.parameter, width)})', width)}"
 
 
 def _gap(gaps: Mapping[str, float | None], certain: bool) -> str:
@@ -232,8 +245,8 @@ def actions_figure(comparison: Comparison) -> Figure | None:
     shown = [(name, table) for name, table in maps if (table >= 0).any()]
     if not shown:
         return None
-    tables = crop([table for _, table in shown], BEYOND)
-    titles = [plain(pretty(name, 22)) for name, _ in shown]
+    tables = _without_margin(crop([table for _, table in shown], BEYOND))
+    titles = [plain(name) for name, _ in shown]
     colours = action_colours(names)
     if len(part.free) == 2:
         figure = maps_figure(titles, tables, colours, (part.coordinate(0), part.coordinate(1)))
@@ -262,17 +275,28 @@ def _slice(comparison: Comparison, model: Any, kind: str) -> Slice:
 def _typical(comparison: Comparison, coordinate: tuple[str, int | None], cap: int) -> int:
     """A coordinate's value: a node's servers, its mean under the best policy, or half the cap."""
     family, member = coordinate
-    if family != "node":
-        return cap // 2
-    servers = _servers(comparison.system, member or 0)
+    servers = _servers(comparison.system, member or 0) if family == "node" else None
     if servers is not None:
         return min(servers, cap)
-    measure = f"mean_jobs[{member}]"
-    known = [row for row in comparison.rows if measure in row.measures]
-    if not known:
+    known = [row for row in comparison.rows if _mean(row, member or 0)]
+    if family not in COUNTS or not known:
         return cap // 2
-    low, high = min(known, key=lambda row: row.cost).measures[measure]
-    return min(round(0.5 * (low + high)), cap)
+    ends = _mean(min(known, key=lambda row: row.cost), member or 0)
+    return min(round(0.5 * sum(ends)), cap)
+
+
+def _mean(row: Row, member: int) -> Sequence[float]:
+    """Bounds of the mean number of jobs that a coordinate counts, by its number; else empty."""
+    named = {name: ends for name, ends in row.measures.items() if name.startswith("mean_jobs[")}
+    in_order = [ends for name, ends in named.items() if "][" in name]
+    return named.get(f"mean_jobs[{member}]") or (*in_order, *[()] * (member + 1))[member]
+
+
+def _without_margin(tables: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Tables without the last rows and columns in which none of them has an action."""
+    known = np.any([table >= 0 for table in tables], axis=0)
+    sizes = [int(places.max()) + 1 for places in np.nonzero(known)]
+    return [table[tuple(slice(size) for size in sizes)] for table in tables]
 
 
 def _maps(
@@ -280,22 +304,42 @@ def _maps(
 ) -> Iterator[tuple[str, NDArray[Any]]]:
     """Actions of the optimum and of the rules on the slice, as positions in ``names``."""
     several = len(policy.names) > 1
+    rows = _chosen_rows(comparison, len(policy.names)) if several else comparison.rows
+    finite = comparison.optimum is not None and comparison.optimum.caps is None
     for decision, actions in policy.names.items():
         position = np.array([*map(names.index, actions), NOTHING])
-        found = policy_on(part, policy, decision, model)
-        yield (f"optimum, {decision}" if several else "optimum"), position[found]
-    if several:
-        return
-    term = TermInfo(decision, actions, True)
-    for row in comparison.rows:
-        rule = _rule(comparison, row)
-        if rule is not None:
-            yield row.name, rule_on(part, term, rule)
+        best = position[policy_on(part, policy, decision, model)]
+        yield (f"optimum, {decision}" if several else "optimum"), best
+        for row in rows:
+            rule = _rule(comparison, row, decision)
+            if rule is None:
+                continue
+            table = position[rule_on(part, TermInfo(decision, actions, True), rule)]
+            name = pretty(f"{row.name}, {decision}", LETTERS) if several else _title(row, LETTERS)
+            yield name, np.where(best == NOTHING, NOTHING, table) if finite else table
 
 
-def _rule(comparison: Comparison, row: Row) -> Callable[[Any], Any] | None:
-    """The rule of a row; pickling loses it, but the system's own rules can be made again."""
-    if row.rule is not None or row.heuristic is None:
-        return row.rule
-    rule = comparison.system.heuristic(row.heuristic, comparison.ties).rule
+def _chosen_rows(comparison: Comparison, decisions: int) -> list[Row]:
+    """The system's own policy and the cheapest best member, if there is room for their maps."""
+    if decisions * (1 + BESIDE) > MOST_MAPS:
+        return []
+    own = getattr(comparison.system, "own_policy", None)
+    best = sorted((row for row in comparison.rows if row.parameter), key=lambda row: row.cost)
+    return [*(row for row in comparison.rows if row.heuristic == own and own), *best[:1]]
+
+
+def _rule(comparison: Comparison, row: Row, decision: str) -> Callable[[Any], Any] | None:
+    """The rule of a row for a decision, unless it is randomised or not known any more."""
+    rules = _rules(comparison, row)
+    rule = rules.get(decision) if isinstance(rules, Mapping) else rules
     return rule if callable(rule) else None
+
+
+def _rules(comparison: Comparison, row: Row) -> Any:
+    """The rules of a row; pickling loses them, but those of the system can be made again."""
+    if row.rule is not None:
+        return row.rule
+    if row.heuristic is not None:
+        return comparison.system.heuristic(row.heuristic, comparison.ties).rule
+    family = families_of(comparison.system).get(f"{BEST}{row.family}")
+    return family.member(*(row.parameter or {}).values()) if family else None

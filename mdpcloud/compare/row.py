@@ -9,7 +9,7 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
-from mdpcloud.policies.family import Family, families_of
+from mdpcloud.policies.family import best_members, families_of
 from mdpcloud.simulate.result import SimulationResult
 from mdpcloud.systems.base import Heuristic
 
@@ -119,10 +119,9 @@ def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
     For the best member of a family, it is the `Family`.
     """
     known = list(getattr(system, "policy_names", ()))
-    families = families_of(system)
     if policies is None:
-        wide = {name: one for name, one in families.items() if not _is_policy(one, known)}
-        return {name: name for name in known} | wide
+        return {name: name for name in known} | best_members(system)
+    families = families_of(system)
     if isinstance(policies, str):
         policies = [policies]
     named = policies if isinstance(policies, Mapping) else {name: name for name in policies}
@@ -137,11 +136,6 @@ def choose_policies(system: Any, policies: Any) -> dict[str, Any]:
         name: families.get(value, value) if isinstance(value, str) else value
         for name, value in named.items()
     }
-
-
-def _is_policy(family: Family, known: Sequence[str]) -> bool:
-    """Whether a family is one policy, which the system knows by its name."""
-    return family.size == 1 and family.name in known
 
 
 def heuristic_of(system: Any, name: str, what: Any, ties: str) -> Heuristic:

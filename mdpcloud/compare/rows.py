@@ -146,23 +146,18 @@ def _how_found(best: BestMember) -> list[str]:
         found.append(f"found by bisection, {done} of {size} members: the cost is unimodal")
     if best.equals:
         found.append(
-            f"{_vectors(best, best.equals)} cost the same, as far as the bounds tell; the first is "
-            "given"
+            f"as good, as far as the bounds tell: {_vectors(best, best.equals)}; the first is given"
         )
     if best.same:
-        found.append(f"{_vectors(best, best.same)} are the same policy")
+        found.append(f"the same policy: {_vectors(best, best.same)}")
     return found
 
 
 def _vectors(best: BestMember, vectors: Sequence[tuple[float, ...]]) -> str:
     """Parameter vectors in words, the first few of them."""
-    names = [parameter.name for parameter in best.family.parameters]
-    shown = [
-        " ".join(f"{name} {value:g}" for name, value in zip(names, vector, strict=True))
-        for vector in vectors[:MOST_VECTORS]
-    ]
-    more = [f"{len(vectors) - MOST_VECTORS} more"] if len(vectors) > MOST_VECTORS else []
-    return ", ".join([*shown, *more])
+    shown = [f"({text})" for text in best.named(vectors[:MOST_VECTORS])]
+    more = len(vectors) - MOST_VECTORS
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 # --- rules without a known box --------------------------------------------------------------------

@@ -23,12 +23,16 @@ __all__ = [
     "Parameter",
     "Rules",
     "Stream",
+    "best_members",
     "families_of",
     "first_fit",
+    "in_words",
 ]
 
 BEST = "best "
 """Before the name of a family: its best member, as scenarios and results name it."""
+
+MOST_NAMED = 3  # parameters that are named in words; values of more of them are only listed
 
 Condition: TypeAlias = Callable[[Any], Any]
 """From the state x, or arrays of states, to whether it holds there."""
@@ -126,10 +130,34 @@ class Family:
         return itertools.product(*(parameter.values for parameter in self.parameters))
 
 
+def in_words(parameter: Mapping[str, float], width: int = 80) -> str:
+    """Values of the parameters of a member, for people; named where a few letters are enough.
+
+    Examples
+    --------
+    >>> in_words({"reserved": 2.0, "p": 0.5}), in_words(dict.fromkeys("abcd", 1))
+    ('reserved 2, p 0.5', '1, 1, 1, 1')
+    """
+    named = ", ".join(f"{name} {value:g}" for name, value in parameter.items())
+    if len(parameter) <= MOST_NAMED and len(named) <= width:
+        return named
+    return ", ".join(f"{value:g}" for value in parameter.values())
+
+
 def families_of(system: Any) -> dict[str, Family]:
     """Families of policies of a system, by the names of their best members."""
     families = system.families() if hasattr(system, "families") else ()
     return {f"{BEST}{family.name}": family for family in families}
+
+
+def best_members(system: Any) -> dict[str, Family]:
+    """As `families_of`, without families of one rule that is one of the system's policies."""
+    known = getattr(system, "policy_names", ())
+    return {
+        name: family
+        for name, family in families_of(system).items()
+        if family.size > 1 or family.name not in known
+    }
 
 
 def first_fit(

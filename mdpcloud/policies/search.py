@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, MdpcloudError
 from mdpcloud.model.policy import Policy
-from mdpcloud.policies.family import Family
+from mdpcloud.policies.family import Family, in_words
 from mdpcloud.policies.members import Chains, policy_of_rules
 from mdpcloud.solve.limits import Monitor, Status, Stopped, check_tolerance
 from mdpcloud.solve.reward import sense_of
@@ -79,8 +79,11 @@ class BestMember:
     @property
     def parameter(self) -> dict[str, float]:
         """Name of each parameter to its value."""
-        names = (parameter.name for parameter in self.family.parameters)
-        return dict(zip(names, self.vector, strict=True))
+        return _parameter(self.family, self.vector)
+
+    def named(self, vectors: Sequence[tuple[float, ...]]) -> list[str]:
+        """Parameter vectors in words."""
+        return [in_words(_parameter(self.family, vector)) for vector in vectors]
 
 
 def best_member(
@@ -229,11 +232,8 @@ class _Search:
             raise InputError(f"{self._named(i)}: {error}") from error
 
     def _named(self, i: int) -> str:
-        values = ", ".join(
-            f"{parameter.name} = {value:g}"
-            for parameter, value in zip(self.family.parameters, self.vectors[i], strict=True)
-        )
-        return f"member ({values}) of family {self.family.name!r}"
+        parameter = _parameter(self.family, self.vectors[i])
+        return f"member ({in_words(parameter)}) of family {self.family.name!r}"
 
     def evaluate(self, i: int, tolerance: float, beat: float = np.inf) -> None:
         """Narrow the bounds of a member's cost, unless it is the same policy as an earlier one."""
@@ -326,6 +326,11 @@ class _Search:
             same=tuple(self.vectors[i] for i in same if i != best),
             bounds=self.signed_bounds,
         )
+
+
+def _parameter(family: Family, vector: Sequence[float]) -> dict[str, float]:
+    names = (parameter.name for parameter in family.parameters)
+    return dict(zip(names, vector, strict=True))
 
 
 def _snake(lengths: Sequence[int]) -> Iterator[int]:
