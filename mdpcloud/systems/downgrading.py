@@ -33,6 +33,10 @@ import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
 
 from mdpcloud.errors import InputError
+from mdpcloud.limits.downgrading import Link, equilibrium
+from mdpcloud.limits.downgrading_bound import fluid_bound
+from mdpcloud.limits.downgrading_fluid import fluid_trajectory
+from mdpcloud.limits.trajectory import Trajectory
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -41,7 +45,7 @@ from mdpcloud.policies.complete_sharing import complete_sharing
 from mdpcloud.policies.family import Condition, Family, Option, Parameter, Rules, Stream
 from mdpcloud.policies.thresholds import thresholds
 from mdpcloud.systems.base import Heuristic
-from mdpcloud.systems.measures import per_job, scaled, scaled_count
+from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
 
 __all__ = ["Downgrading"]
 
@@ -60,8 +64,10 @@ class Downgrading:
         Per class, 1/time. The source assumes that class 0 has the smallest.
     requirements : tuple of int
         Units that a job of each class needs in full; 1 for class 0, more for the others.
-    capacity, threshold : float
-        Units of the link, and from how many in use on jobs are downgraded; per unit of the scale.
+    capacity : float
+        Units of the link, per unit of the scale.
+    threshold : float
+        From so many units in use on jobs are downgraded; per unit of the scale.
     rejection_costs : tuple of float, optional
         Per class, cost of a lost job; 1 by default.
     downgrading_costs : tuple of float, optional
@@ -133,7 +139,8 @@ class Downgrading:
             if not 1 < units <= self.units:
                 raise InputError(
                     f"Downgrading: requirements[{j}] is {units}; it must be an integer from 2, as "
-                    f"class 0 needs 1, to the {self.units} units of the link"
+                    f"class 0 needs 1, to the {self.units} units of the link at scale "
+                    f"{self.scale:g}"
                 )
 
     @classmethod
@@ -225,6 +232,68 @@ class Downgrading:
     ) -> dict[str, tuple[float, float]]:
         """Probabilities ``blocking[j]`` and ``downgraded[j]`` of an arriving job."""
         return per_job(measures, scaled(self.arrival_rates, self.scale))
+
+    # --- large systems ----------------------------------------------------------------------------
+
+    @property
+    def _link(self) -> Link:
+        return Link(
+            self.arrival_rates,
+            self.service_rates,
+            self.requirements,
+            self.capacity,
+            self.threshold,
+        )
+
+    def limit(self) -> Measures:
+        """Limit of D(C0) for a large scale, per unit of it.
+
+        Raises
+        ------
+        NoLimitError
+            See `mdpcloud.limits.downgrading.equilibrium`.
+        """
+        found = equilibrium(self._link)
+        downgraded = [0.0, *[found.downgraded] * (len(self.arrival_rates) - 1)]
+        rates = np.asarray(self.arrival_rates)
+        lost, lower = rates @ self._rejection_costs, rates @ self._downgrading_costs
+        each = ("blocking", "downgraded")
+        errors = dict.fromkeys(each, found.error) | {
+            "mean_jobs": found.error * max(found.jobs),
+            "cost": found.error * float(lost + lower),
+        }
+        return Measures(
+            blocking=(found.rejected,) * len(downgraded),
+            mean_jobs=found.jobs,
+            cost=float(lost * found.rejected + lower * found.downgraded),
+            downgraded=tuple(downgraded),
+            errors=errors,
+            regime=found.regime,
+            notes=found.notes,
+        )
+
+    def fluid(
+        self,
+        horizon: float,
+        start: Sequence[float] | None = None,
+        times: Sequence[float] | None = None,
+    ) -> Trajectory:
+        """The fluid limit of D(C0), see `mdpcloud.limits.downgrading_fluid.fluid_trajectory`."""
+        return fluid_trajectory(self._link, horizon, start, times)
+
+    def fluid_bound(self) -> float:
+        """Lower bound of the optimal cost of the finite link, cost/time.
+
+        See `mdpcloud.limits.downgrading_bound`.
+        """
+        return fluid_bound(
+            scaled(self.arrival_rates, self.scale),
+            self.service_rates,
+            self.requirements,
+            self.units,
+            self._rejection_costs,
+            self._downgrading_costs,
+        )
 
     # --- policies ---------------------------------------------------------------------------------
 
