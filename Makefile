@@ -1,4 +1,4 @@
-# make demo | test | bench | bench-peers | clean. PYTHON=/path/to/python3.12 chooses the interpreter.
+# make demo | figures | test | bench | bench-peers | clean. PYTHON=/path/to/python3.12 chooses the interpreter.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -15,6 +15,16 @@ demo: $(VENV)/.installed
 	@$(MAKE) -s announce
 	@mkdir -p $(OUT)
 	$(BIN)/mdpcloud compare $(SCENARIO) --json $(OUT)/comparison.json --plots $(OUT)
+
+# Every figure of experiments/*_*/, two at a time, into a folder figures beside its scenario.
+FIGURES := $(patsubst %,figure/%,$(wildcard experiments/*_*/*.toml))
+.PHONY: figures $(FIGURES)
+figures: $(VENV)/.installed
+	@$(MAKE) -s announce
+	@$(MAKE) -s -j 2 -O $(FIGURES)
+
+$(FIGURES): figure/%:
+	$(BIN)/mdpcloud figure $*
 
 # The linters run first, so that the closing line of pytest is the last one; a failure of any fails the whole.
 test: $(VENV)/.installed-test

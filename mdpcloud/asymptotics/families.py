@@ -40,6 +40,12 @@ class _Members:
     def best(self) -> int:
         return int(np.argmin(self.costs))
 
+    @property
+    def rivals(self) -> list[float]:
+        """Values of the members that the bounds cannot tell from the best."""
+        least = min(self.upper)
+        return [v for v, low in zip(self.values, self.lower, strict=True) if low <= least]
+
 
 def family_chart(system: Any, settings: FamilyCosts, effort: Effort) -> Chart:
     """The chart of costs against the parameter of a family, with the optimum and the fluid bound.
@@ -88,21 +94,30 @@ def family_chart(system: Any, settings: FamilyCosts, effort: Effort) -> Chart:
 def best_chart(system: Any, settings: BestMember, effort: Effort) -> Chart:
     """The chart of the best member of a family against the scale: its parameter, and its cost.
 
-    The parameters are those of `family_chart`; so are the errors.
+    Where the bounds cannot tell members apart, the parameter has an interval. The arguments and
+    errors are those of `family_chart`.
     """
     parameters: list[Series] = []
     costs: list[Series] = []
     scales = [*settings.scales]
     for curve, one in curves_of(system, settings.curves):
-        best, cost = [], []
-        for scale in scales:
-            finite = at_scale(one, scale)
-            what = ", ".join(filter(None, (f"N = {scale:g}", curve)))
-            members = _evaluated(finite, settings.family, scale, what, effort)
-            best.append(float(members.values[members.best]))
-            cost.append(members.costs[members.best])
-        parameters.append(Series("best member", scales, best, curve, look="joined"))
-        costs.append(Series("best member", scales, cost, curve, look="joined"))
+        found = [
+            _evaluated(
+                at_scale(one, scale),
+                settings.family,
+                scale,
+                ", ".join(filter(None, (f"N = {scale:g}", curve))),
+                effort,
+            )
+            for scale in scales
+        ]
+        rivals = [members.rivals for members in found]
+        best = [float(members.values[members.best]) for members in found]
+        ends = [float(min(r)) for r in rivals], [float(max(r)) for r in rivals]
+        parameters.append(Series("best member", scales, best, curve, *ends, look="joined"))
+        cost = [members.costs[members.best] for members in found]
+        ends = [min(members.lower) for members in found], [min(members.upper) for members in found]
+        costs.append(Series("best member", scales, cost, curve, *ends, look="joined"))
         if bounds := _bound(one, scales):
             costs.append(Series("fluid bound", scales, bounds, curve, look="dashed"))
     label = settings.label or _family(system, settings.family).parameters[0].name
