@@ -287,9 +287,9 @@ def _typical(comparison: Comparison, coordinate: tuple[str, int | None], cap: in
 
 def _mean(row: Row, member: int) -> Sequence[float]:
     """Bounds of the mean number of jobs that a coordinate counts, by its number; else empty."""
-    named = {name: ends for name, ends in row.measures.items() if name.startswith("mean_jobs[")}
-    in_order = [ends for name, ends in named.items() if "][" in name]
-    return named.get(f"mean_jobs[{member}]") or (*in_order, *[()] * (member + 1))[member]
+    exact = row.measures.get(f"mean_jobs[{member}]")
+    nested = [ends for name, ends in row.measures.items() if name.startswith("mean_jobs[")]
+    return exact or (nested[member] if member < len(nested) else ())
 
 
 def _without_margin(tables: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

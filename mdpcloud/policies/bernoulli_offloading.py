@@ -57,7 +57,8 @@ def _chances(stream: Stream, probability: float) -> dict[str, Callable[[Any], An
     away = {option.action: offload(option.fits) for option in others}
 
     def rejected(x: Any) -> Any:
-        return ~_holds(first.fits(x)) - sum(chance(x) for chance in away.values())
+        sent = sum(chance(x) for chance in away.values())
+        return np.maximum(~_holds(first.fits(x)) - sent, 0.0)  # where rounding makes sent exceed 1
 
     return {first.action: lambda x: 1.0 * _holds(first.fits(x)), **away, stream.otherwise: rejected}
 
