@@ -83,7 +83,7 @@ def free_capacity(up: Sequence[float], down: Sequence[float], sizes: Sequence[in
     Raises
     ------
     InputError
-        When a number is out of range, or no rate is positive.
+        When a number is out of range, or no rate upwards is positive.
     SolveError
         When the equations were not solved to `LARGEST_RESIDUAL`.
 
@@ -101,6 +101,8 @@ def free_capacity(up: Sequence[float], down: Sequence[float], sizes: Sequence[in
     drift = sum(a * (d - u) for a, d, u in zip(needs, deaths, births, strict=True))
     if not drift > 0.0:
         return FreeCapacity((1.0,) * len(needs), False, drift, np.zeros(0), 1.0, 0.0)
+    if not any(births):
+        raise InputError("up is 0 for every class: a link without jobs is not full")
     total = sum(births) + sum(deaths)
     return _ergodic(np.array(births) / total, np.array(deaths) / total, np.array(needs), drift)
 

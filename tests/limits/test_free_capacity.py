@@ -82,6 +82,7 @@ def test_the_law_is_that_of_a_truncated_chain(
 def test_as_much_capacity_is_taken_as_comes_free(
     up: list[float], down: list[float], sizes: list[int]
 ) -> None:
+    assume(sum(up) > 0.0)
     walk = free_capacity(up, down, sizes)
     assume(walk.ergodic)
     taken = sum(a * d * p for a, d, p in zip(sizes, down, walk.acceptance, strict=True))
@@ -94,6 +95,7 @@ def test_as_much_capacity_is_taken_as_comes_free(
 def test_only_common_multiples_of_sizes_count(
     up: list[float], down: list[float], part: int
 ) -> None:
+    assume(sum(up) > 0.0)
     one = free_capacity(up, down, [1, 2, 5])
     other = free_capacity(up, down, [part, 2 * part, 5 * part])
     assert one.acceptance == pytest.approx(other.acceptance, abs=1e-13)
@@ -146,6 +148,7 @@ def test_wide_jobs_keep_the_residual_at_rounding() -> None:
         (([1.0], [1.0, 2.0], [1, 2]), "one number for each class"),
         (([-1.0], [1.0], [1]), r"up\[0\] must be"),
         (([1.0], [float("inf")], [1]), r"down\[0\] must be"),
+        (([0.0, 0.0], [1.0, 1.0], [2, 3]), "a link without jobs is not full"),
         (([1.0], [1.0], [0]), r"sizes\[0\] must be"),
         (([1.0, 1.0], [2.0, 2.0], [1, 101]), "at most 100 are supported"),
     ],
