@@ -1,0 +1,268 @@
+"""Limit of trunk reservation between two large centres.
+
+Centre k has jobs of rate lambda_k and serves at most a_k = mu_k c_k jobs per unit of time, all per
+unit of the scale. Where centre 0 overflows and both together cannot carry all jobs,
+
+    lambda_0 > a_0    and    lambda_0 + lambda_1 > a_0 + a_1,
+
+both are full up to a few servers, and in the limit the numbers (n_0, n_1) of free servers are a
+random walk on N^2, in the time scale of single jobs, with the rates
+
+    n_0 + 1: a_0,    n_0 - 1: lambda_0,
+    n_1 + 1: a_1,    n_1 - 1: lambda_1 + lambda_0 1{n_0 = 0, n_1 > a}.
+
+Jobs are lost with the probabilities B_0 = P(n_0 = 0, n_1 <= a) and B_1 = P(n_1 = 0). As n_0 is an
+M/M/1 queue by itself, P(n_0 = 0) = 1 - a_0/lambda_0; the balance of n_1 is the conservation law
+(5.6),
+
+    lambda_0 B_0 + lambda_1 B_1 = lambda_0 + lambda_1 - a_0 - a_1.
+
+Both must hold for the numbers found, to the accuracy that they claim. Cuts between n_1 = n and
+n + 1 <= a give P(n_1 = n) = B_1 (a_1/lambda_1)^n for n <= a, hence the bracket
+
+    (1 - a_1/lambda_1)^+ <= B_1 <= 1 / sum_{n <= a} (a_1/lambda_1)^n,
+
+within which large a leave nothing open. Otherwise the walk is solved as a quasi-birth-death
+process, see `mdpcloud.limits.trunk_reservation_levels`.
+
+Source: G. Thompson, "Stochastic models for resource allocation in large distributed systems" (PhD
+thesis, Universite Pierre et Marie Curie, 2017), chapter 5, whose classes 1 and 2 are 0 and 1 here;
+for a = 0 the walk is that of its chapter 4 with p_1 = 1, p_2 = 0. The regimes without overflow or
+with room for it are derived here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.limits.trunk_reservation_levels import Rates, check_balance, walk_law
+from mdpcloud.queues.border import checked_count, checked_number
+
+__all__ = [
+    "LargeReserve",
+    "TrunkReservationLimit",
+    "large_reserve",
+    "trunk_reservation_limit",
+]
+
+BOUNDARY = 1e-11
+"""Nearer to the boundary of a regime, relative to all rates, its value there is returned."""
+
+CLOSED = 1e-15
+"""Brackets that are narrower need no walk."""
+
+UNSATURATED = "no centre is saturated"
+SECOND = "centre 1 alone is saturated"
+CARRIED = "centre 1 carries the overflow of centre 0"
+SHARED = "both centres are saturated"
+
+
+@dataclass(frozen=True)
+class TrunkReservationLimit:
+    """What becomes of the jobs in the limit.
+
+    Attributes
+    ----------
+    blocking : (B_0, B_1)
+        Probability that a job of each class is lost.
+    overflow : float
+        Probability that a job of class 0 finds centre 0 full.
+    regime : str
+    error : float
+        Largest absolute error of the probabilities: a bound, but for an estimate of what the cut
+        of the phases does.
+    conservation : float
+        What is left of the conservation law, relative to all rates.
+    phases : int
+        Of the walk; 0 where none was solved.
+    notes : tuple of str
+        Where the rates are on the boundary of a regime.
+    """
+
+    blocking: tuple[float, float]
+    overflow: float
+    regime: str
+    error: float = 0.0
+    conservation: float = 0.0
+    phases: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LargeReserve:
+    """Blocking for a large threshold a.
+
+    Attributes
+    ----------
+    blocking : (B_0, B_1)
+        Their limits as a grows.
+    ratio : float
+        Their distances from these shrink like ratio^a; like 1/a where it is 1.
+    """
+
+    blocking: tuple[float, float]
+    ratio: float
+
+
+def trunk_reservation_limit(
+    arrival_rates: Sequence[float], capacities: Sequence[float], reserved: int
+) -> TrunkReservationLimit:
+    """Blocking in the limit.
+
+    Parameters
+    ----------
+    arrival_rates : (lambda_0, lambda_1)
+        >= 0, 1/time, per unit of the scale.
+    capacities : (a_0, a_1)
+        Servers times service rate of each centre, > 0, 1/time, per unit of the scale.
+    reserved : int
+        The threshold a.
+
+    Raises
+    ------
+    InputError
+        When a number is out of range.
+    SolveError
+        When the walk needs too many phases or levels, or its law violates the conservation law.
+
+    Notes
+    -----
+    Where a_0 < lambda_0, but both centres can carry all jobs, the overflow finds room whatever a
+    is, and no job is lost. On the boundaries of the regimes the probabilities are continuous.
+
+    Examples
+    --------
+    >>> found = trunk_reservation_limit((2.0, 3.0), (1.0, 2.0), 2)
+    >>> [round(b, 12) for b in found.blocking], found.regime
+    ([0.421361650989, 0.385758899341], 'both centres are saturated')
+    """
+    rates = Rates(
+        _checked("arrival_rates", arrival_rates, zero=True), _checked("capacities", capacities)
+    )
+    reserved = checked_count("reserved", reserved, least=0)
+    near = BOUNDARY * rates.total
+    if rates.overload <= near:
+        return _without_overflow(rates, near)
+    if rates.excess <= near:
+        return _carried(rates, near)
+    if rates.arrivals[1] == 0.0:
+        return _alone(rates, reserved)
+    return _shared(rates, reserved)
+
+
+def large_reserve(arrival_rates: Sequence[float], capacities: Sequence[float]) -> LargeReserve:
+    """Blocking for a large threshold, where both centres are saturated.
+
+    The parameters and errors are those of `trunk_reservation_limit`.
+
+    Raises
+    ------
+    NoLimitError
+        When they are not both saturated: the threshold does not matter then.
+
+    Examples
+    --------
+    >>> large_reserve((2.0, 1.5), (1.0, 2.0))
+    LargeReserve(blocking=(0.25, 0.0), ratio=0.75)
+    """
+    rates = Rates(
+        _checked("arrival_rates", arrival_rates, zero=True), _checked("capacities", capacities)
+    )
+    for name, value in (
+        ("arrival_rates[0] > capacities[0]", rates.overload),
+        ("the sum of arrival_rates > that of capacities", rates.excess),
+    ):
+        if value <= 0.0:
+            raise NoLimitError(
+                f"{name} fails by {-value:.6g}, so that not both centres are saturated and the "
+                "threshold does not matter"
+            )
+    (_, second), (_, capacity) = rates.arrivals, rates.capacities
+    alone = max(1.0 - capacity / second, 0.0) if second else 0.0
+    ratio = min(second / capacity, capacity / second) if second else 0.0
+    return LargeReserve((rates.first_blocking(alone), alone), ratio)
+
+
+def _checked(name: str, values: Sequence[float], *, zero: bool = False) -> tuple[float, float]:
+    if len(values) != 2:
+        raise InputError(
+            f"{name} has {len(values)} numbers; one for each of the 2 centres is needed"
+        )
+    first, second = (
+        checked_number(f"{name}[{k}]", value, zero=zero) for k, value in enumerate(values)
+    )
+    return first, second
+
+
+# --- regimes without a walk -----------------------------------------------------------------------
+
+
+def _without_overflow(rates: Rates, near: float) -> TrunkReservationLimit:
+    second, capacity = rates.arrivals[1], rates.capacities[1]
+    saturated = second > capacity
+    notes: tuple[str, ...] = ()
+    error = 0.0
+    if rates.overload > -near:
+        notes = (
+            f"arrival_rates[0] and the capacity of centre 0 are equal, {rates.arrivals[0]:.12g}: "
+            "the boundary of the regimes, on which blocking is continuous",
+        )
+        error = max(rates.overload, 0.0) / min(rates.arrivals[0], second or math.inf)
+    return TrunkReservationLimit(
+        (0.0, 1.0 - capacity / second if saturated else 0.0),
+        0.0,
+        SECOND if saturated else UNSATURATED,
+        error=error,
+        notes=notes,
+    )
+
+
+def _carried(rates: Rates, near: float) -> TrunkReservationLimit:
+    notes: tuple[str, ...] = ()
+    error = 0.0
+    if rates.excess > -near:
+        notes = (
+            f"arrivals and capacities are equal in sum, {sum(rates.arrivals):.12g}: the boundary "
+            "of the regimes, on which blocking is continuous",
+        )
+        error = max(rates.excess, 0.0) / min(rates.arrivals[0], rates.arrivals[1] or math.inf)
+    overflow = rates.overload / rates.arrivals[0]
+    return TrunkReservationLimit((0.0, 0.0), overflow, CARRIED, error=error, notes=notes)
+
+
+def _alone(rates: Rates, reserved: int) -> TrunkReservationLimit:
+    """Without jobs of class 1: n_1 never falls below a, the walk is that for a = 0, moved up."""
+    law = walk_law(rates, 0)
+    return TrunkReservationLimit(
+        (rates.excess / rates.arrivals[0], law.blocking[1] if reserved == 0 else 0.0),
+        rates.overload / rates.arrivals[0],
+        SHARED,
+        error=law.error,
+        phases=law.phases,
+    )
+
+
+# --- both centres are saturated -------------------------------------------------------------------
+
+
+def _shared(rates: Rates, reserved: int) -> TrunkReservationLimit:
+    low, high = rates.bracket(reserved)
+    overflow = rates.overload / rates.arrivals[0]
+    width = (high - low) * max(1.0, rates.arrivals[1] / rates.arrivals[0])
+    if width <= CLOSED:
+        second = 0.5 * (low + high)
+        blocking = (rates.first_blocking(second), second)
+        return TrunkReservationLimit(blocking, overflow, SHARED, error=width + CLOSED)
+    law = walk_law(rates, reserved)
+    left = check_balance(rates, law)
+    return TrunkReservationLimit(
+        law.blocking,
+        overflow,
+        SHARED,
+        error=min(law.error, width),
+        conservation=left / rates.total,
+        phases=law.phases,
+    )
