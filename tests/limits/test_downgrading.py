@@ -1,0 +1,248 @@
+"""Where a link with downgrading settles: published points, laws of conservation, boundaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from mdpcloud.errors import NoLimitError
+from mdpcloud.limits.downgrading import Link, equilibrium
+from mdpcloud.limits.downgrading_bound import fluid_bound
+from mdpcloud.limits.wiener_hopf import walk_law
+from tests.models import reference
+
+SETS = reference("allocation")["S3"]["sets"]
+PROGRAMS = reference("allocation")["extra_phiY_mp_S3LP_S3ode"]["S3_LP"]
+USUAL = Link((0.3, 0.4), (1.0, 1.0), (1, 2), capacity=1.0, threshold=0.9)
+BISTABLE = Link((0.3, 0.4), (1.0, 4.0), (1, 2), capacity=1.0, threshold=0.6)
+OSCILLATING = Link((2.0, 0.1, 3.0), (6.0, 0.08, 20.0), (1, 8, 2), 30.0, 5.74)
+
+
+def link_of(one):
+    return Link(one["lam"], one["mu"], one["A"], one["c"], one["c0"])
+
+
+positive = st.floats(0.05, 3.0)
+
+
+@st.composite
+def links(draw, fastest=0.98):
+    """Links with mu_0 <= mu_j, as the source assumes, and mu_j <= fastest A_j mu_0."""
+    units = (1, *draw(st.lists(st.integers(2, 6), min_size=1, max_size=3)))
+    rates = tuple(draw(positive) for _ in units)
+    least = draw(positive)
+    services = (least, *(least * draw(st.floats(1.0, max(1.0, fastest * a))) for a in units[1:]))
+    capacity = draw(positive) * sum(rates) / least
+    return Link(rates, services, units, capacity, draw(st.floats(0.0, 0.98)) * capacity)
+
+
+class TestPublishedSets:
+    @pytest.mark.parametrize("one", SETS)
+    def test_the_point_of_equilibrium(self, one):
+        found = equilibrium(link_of(one))
+        assert found.regime == "partial_downgrading"
+        assert found.in_full == pytest.approx(one["pi_minus"], abs=found.error)
+        assert found.jobs == pytest.approx(one["l_star"], abs=found.error)
+        assert found.rejected == 0.0
+
+    def test_with_their_exact_values(self):
+        exact = [(1 / 2, (0.5, 0.2)), (1 / 2, (0.4, 2 / 15)), (5 / 16, (0.475, 1 / 16, 1 / 16))]
+        for one, (fraction, jobs) in zip(SETS[:3], exact, strict=True):
+            found = equilibrium(link_of(one))
+            assert found.in_full == pytest.approx(fraction, abs=found.error)
+            assert found.jobs == pytest.approx(jobs, abs=found.error)
+        assert equilibrium(link_of(SETS[3])).in_full == pytest.approx(7 / 11, abs=1e-14)
+
+    @pytest.mark.parametrize("one", SETS)
+    def test_the_mean_of_the_walk_is_the_first_correction_of_large_links(self, one):
+        link = link_of(one)
+        found = equilibrium(link)
+        law = walk_law(one["lam"], np.multiply(found.jobs, one["mu"]), one["A"])
+        for scale, predicted in one["first_order_pred"].items():
+            shifted = replace(link, threshold=link.threshold + law.mean / int(scale))
+            fraction = (shifted.threshold - link.low_load) / (link.full_load - link.low_load)
+            assert fraction == pytest.approx(predicted, abs=1e-8)
+
+
+class TestConservation:
+    @given(links())
+    def test_flows_of_every_class_balance(self, link):
+        found = equilibrium(link)
+        rates, services = np.array(link.arrival_rates), np.array(link.service_rates)
+        gone = services * found.jobs
+        assert gone[1:] == pytest.approx(rates[1:] * found.in_full, abs=1e-12)
+        taken = rates.sum() * (1 - found.rejected)
+        assert gone.sum() == pytest.approx(taken, rel=1e-12)
+        assert found.in_full + found.downgraded + found.rejected == pytest.approx(1.0, abs=1e-13)
+
+    @given(links())
+    def test_the_load_is_where_the_regime_says(self, link):
+        found = equilibrium(link)
+        load = np.dot(found.jobs, link.requirements)
+        expected = {
+            "no_downgrading": link.full_load,
+            "partial_downgrading": link.threshold,
+            "all_downgraded": link.low_load,
+            "overloaded": link.capacity,
+        }[found.regime]
+        assert load == pytest.approx(expected, rel=1e-11)
+        assert load <= link.capacity * (1 + 1e-11)
+
+    @given(links(), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+    def test_the_units_of_time_and_size_do_not_matter(self, link, time, size):
+        scaled = Link(
+            [time * size * rate for rate in link.arrival_rates],
+            [time * rate for rate in link.service_rates],
+            link.requirements,
+            size * link.capacity,
+            size * link.threshold,
+        )
+        one, other = equilibrium(link), equilibrium(scaled)
+        assert other.regime == one.regime
+        assert other.in_full == pytest.approx(one.in_full, abs=one.error + other.error)
+        assert np.divide(other.jobs, size) == pytest.approx(one.jobs, rel=1e-10, abs=1e-12)
+
+    @given(links(), st.floats(0.0, 1.0))
+    def test_a_higher_threshold_takes_more_jobs_in_full(self, link, share):
+        higher = replace(
+            link, threshold=link.threshold + share * (0.99 * link.capacity - link.threshold)
+        )
+        assume(higher.threshold >= link.threshold)
+        one, other = equilibrium(link), equilibrium(higher)
+        assert other.in_full >= one.in_full - 1e-12
+
+
+class TestRegimes:
+    @pytest.mark.parametrize(
+        ("threshold", "capacity", "regime"),
+        [
+            (1.2, 1.3, "no_downgrading"),
+            (0.9, 1.0, "partial_downgrading"),
+            (0.9, 2.0, "partial_downgrading"),  # capacity beyond the load: not (R), same limit
+            (0.6, 1.0, "all_downgraded"),
+            (0.0, 1.0, "all_downgraded"),
+            (0.5, 0.6, "overloaded"),
+        ],
+    )
+    def test_follow_from_the_loads(self, threshold, capacity, regime):
+        found = equilibrium(replace(USUAL, threshold=threshold, capacity=capacity))
+        assert found.regime == regime
+        assert found.notes == ()
+
+    def test_an_overloaded_link_loses_what_exceeds_its_capacity(self):
+        found = equilibrium(replace(USUAL, threshold=0.5, capacity=0.6))
+        assert found.rejected == pytest.approx(1 / 7, rel=1e-15)
+        assert found.downgraded == pytest.approx(6 / 7, rel=1e-15)
+        assert found.jobs == (pytest.approx(0.6, rel=1e-15), 0.0)
+
+    def test_a_link_of_one_class_is_a_loss_system(self):
+        one = Link((1.3,), (1.0,), (1,), capacity=1.0, threshold=1.0)
+        found = equilibrium(one)
+        assert (found.regime, found.rejected) == ("overloaded", pytest.approx(3 / 13, rel=1e-15))
+        idle = equilibrium(replace(one, arrival_rates=(0.3,), threshold=0.1))
+        assert (idle.regime, idle.jobs) == ("no_downgrading", (0.3,))
+
+    @pytest.mark.parametrize(
+        ("threshold", "capacity", "words"),
+        [
+            (1.1, 1.3, "the load without downgrading is the threshold"),
+            (0.7, 1.0, "the load with every job downgraded is the threshold"),
+            (0.5, 0.7, "the load with every job downgraded is the capacity"),
+        ],
+    )
+    def test_agree_on_their_boundaries_with_a_note(self, threshold, capacity, words):
+        link = replace(USUAL, threshold=threshold, capacity=capacity)
+        found = equilibrium(link)
+        assert found.notes == (f"{words}: the boundary of two regimes, whose limits agree there",)
+        for shift in (-1e-9, 1e-9):
+            moved = replace(link, threshold=threshold + shift, capacity=capacity + shift)
+            near = equilibrium(moved)
+            assert near.notes == ()
+            assert near.in_full == pytest.approx(found.in_full, abs=1e-8)
+            assert near.rejected == pytest.approx(found.rejected, abs=1e-8)
+            assert near.jobs == pytest.approx(found.jobs, abs=1e-8)
+
+
+class TestNoLimit:
+    def test_where_the_threshold_is_the_capacity_of_an_overloaded_link(self):
+        with pytest.raises(NoLimitError, match=r"the threshold must be below the capacity 1, "):
+            equilibrium(replace(USUAL, threshold=1.0))
+
+    def test_unless_the_load_does_not_come_there(self):
+        found = equilibrium(replace(USUAL, threshold=1.2, capacity=1.2))
+        assert found.regime == "no_downgrading"
+
+    def test_where_downgrading_makes_the_load_larger_and_both_ends_hold_themselves(self):
+        with pytest.raises(NoLimitError, match=r"the threshold must be more than 0\.1 higher"):
+            equilibrium(BISTABLE)
+        assert equilibrium(replace(BISTABLE, threshold=0.71)).regime == "no_downgrading"
+        assert equilibrium(replace(BISTABLE, threshold=0.49)).regime == "all_downgraded"
+
+    def test_where_the_point_between_is_not_stable(self):
+        with pytest.raises(
+            NoLimitError, match=r"not stable: a deviation from it grows at rate 0\.6"
+        ):
+            equilibrium(OSCILLATING)
+
+    def test_cannot_be_excluded_where_class_0_is_not_the_slowest(self):
+        (note,) = equilibrium(replace(USUAL, service_rates=(1.0, 0.9))).notes
+        assert "only local stability" in note
+
+
+class TestLimit:
+    @given(links())
+    def test_exists_for_every_link_that_downgrading_relieves(self, link):
+        assert link.low_load < link.full_load
+        assert "only local stability" not in " ".join(equilibrium(link).notes)
+
+
+class TestFluidBound:
+    @pytest.mark.parametrize("one", PROGRAMS)
+    def test_is_the_published_value(self, one):
+        found = fluid_bound(one["lam"], one["mu"], one["A"], one["C"], one["w_rej"], one["w_dg"])
+        assert found == pytest.approx(one["LP"], rel=1e-12)
+        assert found <= one["LP"]
+
+    @given(links(), st.data())
+    @settings(deadline=None)
+    def test_is_the_value_of_the_linear_program(self, link, data):
+        count = len(link.requirements)
+        cost = st.sampled_from([0.0, 1.0]) | st.floats(0.01, 5.0)  # beyond the tolerance of linprog
+        lost = [data.draw(cost) for _ in range(count)]
+        lower = [0.0] + [data.draw(cost) for _ in range(count - 1)]
+        found = fluid_bound(
+            link.arrival_rates,
+            link.service_rates,
+            link.requirements,
+            link.capacity,
+            lost,
+            lower,
+        )
+        value = linear_program(link, lost, lower)
+        assert found == pytest.approx(value, rel=1e-8, abs=1e-9)
+
+
+def linear_program(link, lost, lower):
+    """Cost of the best rates in full, downgraded and rejected, class by class."""
+    count = len(link.requirements)
+    services = np.array(link.service_rates)
+    costs = np.concatenate([np.zeros(count), lower, lost])
+    loads = np.concatenate(
+        [link.requirements / services, np.full(count, 1 / services[0]), np.zeros(count)]
+    )
+    bounds = [(0, None)] * (3 * count)
+    bounds[count] = (0, 0)  # class 0 is not downgraded
+    found = linprog(
+        costs,
+        loads[None, :],
+        [link.capacity],
+        np.tile(np.eye(count), 3),
+        link.arrival_rates,
+        bounds,
+    )
+    return found.fun
