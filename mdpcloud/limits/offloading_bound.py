@@ -1,0 +1,64 @@
+"""A lower bound of the cost of loss, valid for every policy and every size of the system.
+
+On average centre j serves at most a_j jobs per unit of time, so that the cost of loss is at least
+the value of the linear programme
+
+    min sum_k w_k r_k,   sum_j s_kj + r_k = l_k,   sum_k s_kj <= a_j,   s, r >= 0,
+
+where s_kj > 0 only where jobs of class k may go to centre j. The solver's prices z_j of the
+capacities are made feasible in the dual, whose value is a bound whatever the solver's error:
+
+    sum_k l_k min(w_k, min_j z_j) - sum_j a_j z_j   <=   min sum_k w_k r_k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mdpcloud.errors import SolveError
+
+__all__ = ["least_loss"]
+
+
+def least_loss(
+    arrivals: Sequence[float],
+    capacities: Sequence[float],
+    costs: Sequence[float],
+    reach: Sequence[Sequence[int]],
+) -> float:
+    """Lower bound of the cost of lost jobs, cost/time.
+
+    Parameters
+    ----------
+    arrivals, costs : sequence of float
+        Arrival rate and cost of a lost job of each class.
+    capacities : sequence of float
+        Jobs that each centre can serve per unit of time.
+    reach : sequence of sequences of int
+        Centres that may serve each class.
+
+    Examples
+    --------
+    >>> least_loss((6.0, 7.0), (4.0, 8.0), (1.0, 3.0), ((0, 1), (0, 1)))
+    1.0
+    """
+    from scipy.optimize import linprog
+
+    classes, pairs = len(arrivals), [(k, j) for k, to in enumerate(reach) for j in to]
+    served = np.array([[float(k == of) for k, _ in pairs] for of in range(classes)])
+    at = np.array([[float(j == of) for _, j in pairs] for of in range(len(capacities))])
+    found = linprog(
+        np.concatenate([np.zeros(len(pairs)), np.asarray(costs, float)]),
+        A_ub=np.hstack([at, np.zeros((len(capacities), classes))]),
+        b_ub=capacities,
+        A_eq=np.hstack([served, np.eye(classes)]),
+        b_eq=arrivals,
+        method="highs",
+    )
+    if not found.success:
+        raise SolveError(f"the linear programme of the fluid bound was not solved: {found.message}")
+    prices = np.maximum(-found.ineqlin.marginals, 0.0)
+    worth = [min(cost, *prices[list(to)]) for cost, to in zip(costs, reach, strict=True)]
+    return float(max(np.dot(worth, arrivals) - np.dot(prices, capacities), 0.0))
