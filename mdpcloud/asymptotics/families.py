@@ -22,6 +22,7 @@ from mdpcloud.policies.family import Family
 __all__ = ["best_chart", "family_chart"]
 
 COST = "cost rate / N"
+SAME = 1e-9  # relative difference of bounds that are one line
 
 
 @dataclass(frozen=True)
@@ -65,30 +66,36 @@ def family_chart(system: Any, settings: FamilyCosts, effort: Effort) -> Chart:
     series: list[Series] = []
     notes: list[str] = []
     for scale in settings.scales:
-        one = at_scale(system, scale)
-        members = _evaluated(one, settings.family, scale, f"N = {scale:g}", effort)
-        per = scale if settings.per_scale else 1.0
-        x = [value / per for value in members.values]
-        curve = f"N = {scale:g}"
+        one, curve = at_scale(system, scale), f"N = {scale:g}"
+        members = _evaluated(one, settings.family, scale, curve, effort)
+        x = [value / (scale if settings.per_scale else 1.0) for value in members.values]
+        best, cost = members.best, members.costs[members.best]
         ends = members.lower, members.upper
         series.append(Series("member", x, members.costs, curve, *ends, look="joined"))
-        series.append(
-            Series(
-                "best member", [x[members.best]], [members.costs[members.best]], curve, look="dots"
-            )
-        )
-        value, cost = members.values[members.best], members.costs[members.best]
+        series.append(Series("best", [x[best]], [cost], curve, look="dots"))
+        value = members.values[best]
         notes.append(f"{curve}: the best member has parameter {value:g} and cost {cost:.6g} N")
         if settings.optimum:
             low, high = (bound / scale for bound in _optimum(one, effort))
             series.append(_level("optimum", x, 0.5 * (low + high), curve, "dashed"))
-        if bounds := _bound(system, [scale]):
-            series.append(_level("fluid bound", x, bounds[0], curve, "dotted"))
+    series += _bounds(system, settings.scales, series)
     label = settings.label or _family(system, settings.family).parameters[0].name
     label = f"{label} / N" if settings.per_scale else label
     whole = "x" if all(float(value).is_integer() for one in series for value in one.x) else ""
     panel = Panel(pretty(settings.family), label, COST, tuple(series), whole=whole)
     return Chart((panel,), tuple(notes))
+
+
+def _bounds(system: Any, scales: Sequence[float], series: Sequence[Series]) -> list[Series]:
+    """The fluid bound: one line, or one of each scale where rounding makes them differ."""
+    bounds = _bound(system, scales)
+    x = [value for one in series for value in one.x]
+    if bounds and max(bounds) - min(bounds) <= SAME * abs(max(bounds)):
+        return [_level("fluid bound", x, min(bounds), "", "dotted")]
+    return [
+        _level("fluid bound", x, bound, f"N = {scale:g}", "dotted")
+        for scale, bound in zip(scales, bounds, strict=bool(bounds))
+    ]
 
 
 def best_chart(system: Any, settings: BestMember, effort: Effort) -> Chart:

@@ -6,6 +6,7 @@ each (the limit, or a finite system); where there is one curve, colour tells the
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -43,6 +44,7 @@ Look: TypeAlias = Literal["line", "dashed", "dotted", "marks", "dots", "joined",
 DASHES: tuple[Any, ...] = ((0, (3.4, 1.4)), (0, (1.1, 1.2)), (0, (6, 2, 1.2, 2)), (0, (9, 3)))
 MARKED = ("marks", "dots", "joined")
 COLUMNS = 2  # panels in a row
+TITLE = 50  # letters in a line of a panel's title
 HEIGHT = 2.9  # of a panel, inches
 VISIBLE = 4e-3  # part of a panel's height from which an interval is drawn
 
@@ -263,7 +265,7 @@ def _draw_panel(axes: Axes, panel: Panel, looks: _Looks) -> None:
         _draw_intervals(axes, panel, one, looks)
     for place, text in panel.marks:
         _draw_mark(axes, place, text)
-    title(axes, panel.title)
+    title(axes, panel.title if "$" in panel.title else textwrap.fill(panel.title, TITLE))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     clean(axes, grid="both")
@@ -306,7 +308,8 @@ def _tell_decades(axis: Any, ends: tuple[float, float]) -> None:
     """Plain numbers on a short logarithmic axis: 1, 2, 5, 10 ...; powers of ten on a long one."""
     low, high = ends
     if high <= 200.0 * low:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        subs = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0) if high <= 8.0 * low else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=subs))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
