@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.engine import fused, kernels
 from mdpcloud.engine.chosen import cost_rate, moves_from
-from mdpcloud.engine.indexed import IndexedLayout, enumerate_states
+from mdpcloud.engine.indexed import IndexedLayout, enumerate_states, inside_states
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
 from mdpcloud.engine.listing import list_rows, open_actions
 from mdpcloud.engine.memory import check_memory
@@ -294,29 +294,30 @@ def compile_events(model: Model, form: Form | None = None, threads: int = 1) -> 
     """
     if isinstance(model.space, Lattice):
         check_memory(model.space)
-        if form != "indexed":
-            compiled = _try_lattice(model, model.space, form, threads)
-            if compiled is not None:
-                return compiled
+        grid = lattice_grid(model.space)
+        compiled = None if form == "indexed" else _try_lattice(model, grid, form, threads)
+        if compiled is not None:
+            return compiled
+        grid = inside_states(grid)
     elif form == "lattice":
         raise InputError("a Reachable space has no lattice form")
-    grid = enumerate_states(model)
+    else:
+        grid = enumerate_states(model)
     terms = evaluate_terms(model.events, grid)
     moves = sum(len(choice.moves) for term in terms for choice in term.choices)
     return _assemble(model, terms, IndexedLayout(grid, moves), threads)
 
 
 def _try_lattice(
-    model: Model, space: Lattice, form: Form | None, threads: int
+    model: Model, grid: Grid, form: Form | None, threads: int
 ) -> CompiledProblem | None:
-    grid = lattice_grid(space)
+    if form is None and grid.inside is not None and grid.inside.mean() < LEAST_FILL:
+        return None
     terms = evaluate_terms(model.events, grid)
     moves = [move for term in terms for choice in term.choices for move in choice.moves]
     if not all(move.constant for move in moves):
         if form == "lattice":
             raise InputError("a step depends on the state; such a model has only the indexed form")
-        return None
-    if form is None and grid.inside is not None and grid.inside.mean() < LEAST_FILL:
         return None
     return _assemble(model, terms, LatticeLayout(grid, [move.shift for move in moves]), threads)
 

@@ -6,22 +6,23 @@ reachability. One extra cell holds FAR; moves that leave the space point to it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.engine.lattice import lattice_grid
 from mdpcloud.engine.terms import Grid, Term, Transition, evaluate_terms
 from mdpcloud.engine.vector_kernels import FAR
 from mdpcloud.errors import InputError
 from mdpcloud.model.model import Model
-from mdpcloud.model.space import Axes, Lattice, Reachable
+from mdpcloud.model.space import Axes, Reachable
 
-__all__ = ["IndexedLayout", "enumerate_states", "grid_of_states"]
+__all__ = ["IndexedLayout", "enumerate_states", "grid_of_states", "inside_states"]
 
 BLOCK = 2048
+DENSE = 16  # times as many keys as states, up to which a table of their numbers pays
 FARTHEST = 20_000  # events from the start, beyond which a space counts as unbounded
 Array = NDArray[Any]
 
@@ -64,15 +65,13 @@ def enumerate_states(model: Model) -> Grid:
     """All states of a model's space as columns, sorted by coordinates."""
     if isinstance(model.space, Reachable):
         return _reach(model, model.space)
-    return _inside(model.space)
+    return inside_states(lattice_grid(model.space))
 
 
-def _inside(space: Lattice) -> Grid:
-    inside = space.inside()
-    places = np.arange(math.prod(space.shape)) if inside is None else np.flatnonzero(inside)
-    return grid_of_states(
-        space.axes, [c.astype(np.int64) for c in np.unravel_index(places, space.shape)]
-    )
+def inside_states(grid: Grid) -> Grid:
+    """The points of a lattice that belong to its region, as columns."""
+    inside = np.ones(grid.shape, dtype=bool) if grid.inside is None else grid.inside
+    return grid_of_states(grid.axes, [c.astype(np.int64, copy=False) for c in np.nonzero(inside)])
 
 
 def _reach(model: Model, space: Reachable) -> Grid:
@@ -157,6 +156,7 @@ class IndexedLayout:
         self.targets = np.empty((moves, self.n), dtype=np.int32)
         self._codec = Codec([int(c.max()) for c in grid.columns])
         self._keys = self._codec.encode(grid.columns)
+        self._numbers = self._number_keys()
         self._filled = 0
 
     def cut(self, array: Array) -> tuple[Array, Array, bool]:
@@ -171,21 +171,37 @@ class IndexedLayout:
 
     def target(self, move: Transition) -> Array:
         """State number of the target of a move, ``n`` where it leaves the space."""
-        columns = [
-            np.broadcast_to(np.asarray(c + a, dtype=np.int64), (self.n,))
-            for c, a in zip(self.grid.columns, move.shift, strict=True)
-        ]
         outside = np.zeros(self.n, dtype=bool)
-        for column, top in zip(columns, self._codec.largest, strict=True):
-            outside |= (column < 0) | (column > top)
-        keys = self._codec.encode([np.where(outside, 0, c) for c in columns])
+        for column, amount, top in zip(
+            self.grid.columns, move.shift, self._codec.largest, strict=True
+        ):
+            if np.ndim(amount) or amount:
+                outside |= (amount < -column) | (amount > top - column)
+        keys = self._keys.copy()
+        for amount, weight in zip(move.shift, self._codec.weights, strict=True):
+            if np.ndim(amount) or amount:
+                keys += np.where(outside, 0, amount) * weight
+        if self._numbers is not None:
+            return np.where(outside, self.n, self._numbers[keys])
         place = np.minimum(np.searchsorted(self._keys, keys), self.n - 1)
         return np.where(outside | (self._keys[place] != keys), self.n, place)
+
+    def _number_keys(self) -> Array | None:
+        """State number of every key, ``n`` where there is none; None where there are too many."""
+        codec = self._codec
+        keys = codec.weights[0] * (codec.largest[0] + 1)
+        if keys > DENSE * self.n:
+            return None
+        numbers = np.full(keys, self.n, dtype=np.int32)
+        numbers[self._keys] = np.arange(self.n, dtype=np.int32)
+        return numbers
 
     def offset(self, move: Transition) -> int:
         """Store the target column of the next move."""
         self.targets[self._filled] = self.target(move)
         self._filled += 1
+        if self._filled == len(self.targets):
+            self._numbers = None  # no more targets to find
         return 0
 
     def cell(self, state: int) -> int:
