@@ -40,6 +40,7 @@ OTHERS = (
     "simulation",
     "indices",
     "runtime_decisions",
+    "downgrading",
 )  # modules here with tables of their own
 OTHERS_REPEATS = 1  # their methods by hand take minutes
 
