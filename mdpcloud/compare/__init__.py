@@ -19,7 +19,7 @@ from mdpcloud.compare.row import GOOD, Difference, Row, choose_policies
 from mdpcloud.compare.rows import evaluate_row
 from mdpcloud.compare.run import describe_run
 from mdpcloud.compare.simulated import Simulated, check_simulated, how, simulate_rows
-from mdpcloud.compare.size import why_not_solved
+from mdpcloud.compare.size import quickly, why_not_solved
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.policies.index_rule import tie_order
@@ -67,7 +67,7 @@ def compare(
         A rule is a function of the state that returns an action's name or number. The system's own
         policies are given by name, the best member of a family by ``"best NAME"`` or as a
         `mdpcloud.policies.family.Family`; all of them by default, but for families that are one of
-        the policies.
+        the policies, or whose search would take many minutes.
     ties : {"fastest", "first", "last", "slowest"}
         Which of several nodes of equal index takes the job.
     tolerance : float
@@ -113,6 +113,7 @@ def compare(
         found = simulate_rows(system, chosen, plan, asked=policies is not None, closed_forms=True)
         return _without_optimum(system, found, plan, settings.to_dict(), reason, started)
     optimum = find_optimum(system, settings)
+    chosen, too_long = (chosen, []) if policies is not None else quickly(chosen, optimum.states)
     rows, left_out = _rows(
         system, chosen, ties, settings, optimum.status == INTERRUPTED, asked=policies is not None
     )
@@ -123,7 +124,7 @@ def compare(
         cost_scale=compile_model(optimum.model).cost_scale,
         ties=ties,
         solve=settings.to_dict(),
-        notes=(*getattr(system, "notes", ()), *_box_notes(optimum), *left_out),
+        notes=(*getattr(system, "notes", ()), *_box_notes(optimum), *left_out, *too_long),
         run=describe_run(started),
         fluid_bound=_fluid_bound(system),
     )

@@ -123,6 +123,8 @@ def _best_of(system: Any, family: Family, settings: Settings) -> Row:
         rule=family.member(*best.vector),
         notes=(*family.notes, *_how_found(best)),
     )
+    if best.status is Status.INTERRUPTED:
+        settings = replace(settings, progress=None)  # the rest is short
     row = _row(system, _evaluate(model, best.policy, settings), heuristic, settings)
     status = row.status if best.status is Status.CONVERGED else best.status.name.lower()
     return replace(

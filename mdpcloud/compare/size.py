@@ -2,12 +2,14 @@
 
 What is decided on is the first box that would be solved. It is too large beyond `MOST` states,
 which would take hours, and where it does not fit the memory; a part of a box, given by a condition,
-is judged by the memory alone, since how many states it has is not known beforehand.
+is judged by the memory alone, since how many states it has is not known beforehand. Searches of
+families are left out by default where they would take many minutes.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from mdpcloud.compare.optimum import SMALL, Settings
@@ -15,14 +17,16 @@ from mdpcloud.engine.memory import check_memory
 from mdpcloud.errors import InputError
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
+from mdpcloud.policies.family import Family
 from mdpcloud.solve.truncation.boxes import states_of
 from mdpcloud.systems.base import Truncated
 
-__all__ = ["MOST", "why_not_solved"]
+__all__ = ["MOST", "quickly", "why_not_solved"]
 
 MOST = 50_000_000
 """States of the largest first box that is solved."""
 
+MOST_WORK = 100_000_000  # members times states, of a search of some minutes
 ADDRESSED = 2**31  # points that the engine can number
 BILLION = 10**9
 
@@ -48,6 +52,28 @@ def why_not_solved(system: Any, settings: Settings) -> str | None:
         if not hasattr(system, "simulation"):
             raise
         return str(error)
+
+
+def quickly(chosen: Mapping[str, Any], states: int) -> tuple[dict[str, Any], list[str]]:
+    """Policies without families whose search would take many minutes, and a note on each of these.
+
+    Parameters
+    ----------
+    chosen : mapping of name to what is to be evaluated
+    states : int
+        On which the members of a family would be evaluated.
+    """
+    long = {
+        name: what
+        for name, what in chosen.items()
+        if isinstance(what, Family) and what.size * states > MOST_WORK
+    }
+    notes = [
+        f"left out: {name}: {what.size} members on {states} states take long; it is searched where "
+        "it is named among the policies"
+        for name, what in long.items()
+    ]
+    return {name: what for name, what in chosen.items() if name not in long}, notes
 
 
 def _why_too_large(system: Any) -> str | None:
