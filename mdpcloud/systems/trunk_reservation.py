@@ -7,17 +7,28 @@ centre that takes it. With the numbers of busy servers n_0 and n_1 as the state,
     n_1 -> n_1 + 1  at rate (lambda_1 + lambda_0 1{n_0 = C_0, C_1 - n_1 > a}) 1{n_1 < C_1}.
 
 Source: G. Thompson, "Stochastic models for resource allocation in large distributed systems" (PhD
-thesis, Universite Pierre et Marie Curie, 2017), chapter 5. Optimality of a threshold where all jobs
-have equal means: V. Nguyen, "On the optimality of trunk reservation in overflow processes", Prob.
-Eng. Inf. Sci. 5 (1991) 369-390.
+thesis, UPMC 2017), chapter 5, where the classes and centres 0 and 1 are called 1 and 2. Known
+errors of the text: its prose asks for "at least a" free servers, its formulas for n_2 > a, that is
+a + 1 at least; the formulas hold here. N_i counts busy servers in the prose, and free ones in the
+definition of B_1. The two queues are said to be in tandem; they are coupled. The h_1 of its chapter
+4 is the -K of chapter 5. What it leaves open are the decisions that an optimum may take: see
+``freedom``.
+
+V. Nguyen, "On the optimality of trunk reservation in overflow processes", Prob. Eng. Inf. Sci. 5
+(1991) 369-390, shows for equal service times that jobs which pay more are taken whenever there is
+room, others below a threshold that depends on the busy servers of the overflowing centre. Where
+jobs of class 0 pay less, that centre is full whenever they are redirected, so that it is a single
+threshold, the best a. It grows like sqrt N in a critically loaded system: M. Reiman,
+"Asymptotically optimal trunk reservation for large trunk groups", 28th IEEE Conf. Decision and
+Control (1989).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from annotated_types import Ge, Gt, Unit
 
@@ -29,9 +40,14 @@ from mdpcloud.parameters import validate
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.complete_sharing import complete_sharing
 from mdpcloud.policies.family import Family, Option, Parameter, Stream
+from mdpcloud.policies.redirect_threshold import RedirectThreshold, redirect_threshold
 from mdpcloud.policies.trunk_reservation import trunk_reservation
 from mdpcloud.systems.base import Heuristic
-from mdpcloud.systems.measures import Bounds, per_job, scaled, scaled_count
+from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_count
+
+if TYPE_CHECKING:
+    from mdpcloud.limits.trajectory import Trajectory
+    from mdpcloud.limits.trunk_reservation_thresholds import ThresholdCosts
 
 __all__ = ["TrunkReservation"]
 
@@ -71,13 +87,11 @@ class TrunkReservation:
 
     Notes
     -----
-    The source's prose asks for "at least a" free servers, its formulas for more than a; the
-    formulas hold here. N_i counts busy servers in its prose and free ones in its definition of B_1;
-    the two queues are coupled, not in tandem. Which of its formulas hold for which reading was
-    checked numerically.
-
-    Where a job of class 0 is redirected only if centre 0 is full, the optimum was a threshold in
-    n_1 in every instance that was tried; with equal service rates it is one by Nguyen's theorem.
+    With "redirect" the optimum was a threshold in n_1 in every instance that was tried, also with
+    unequal service rates; its unimodality in the threshold is not proved, and all thresholds are
+    tried (`best_reserved` finds the costs of all of them at once). With "rejection" it is none
+    where jobs of class 1 are the cheaper ones, with "offload" where service rates differ:
+    `threshold_of` says in which states.
 
     Examples
     --------
@@ -200,6 +214,139 @@ class TrunkReservation:
     def derived(self, cost: Bounds, measures: Mapping[str, Bounds]) -> dict[str, Bounds]:
         """Bounds of the probabilities that a job is lost, or redirected."""
         return per_job(measures, scaled(self.arrival_rates, self.scale))
+
+    # --- the limit --------------------------------------------------------------------------------
+
+    @property
+    def capacities(self) -> tuple[float, float]:
+        """Jobs that each centre can serve per unit of time, per unit of the scale."""
+        (first, second), (c0, c1) = self.service_rates, self.servers
+        return first * c0, second * c1
+
+    def limit(self) -> Measures:
+        """What becomes of the jobs in the large-scale limit, per unit of the scale.
+
+        Raises
+        ------
+        SolveError
+            When the walk of the free servers needs too many phases; near the boundaries of the
+            regimes.
+
+        Examples
+        --------
+        >>> limit = TrunkReservation((2.0, 3.0), (1.0, 1.0), (1.0, 2.0), 2).limit()
+        >>> limit.regime, [round(b, 12) for b in limit.blocking]
+        ('both centres are saturated', [0.421361650989, 0.385758899341])
+        """
+        from mdpcloud.limits.trunk_reservation import trunk_reservation_limit
+
+        found = trunk_reservation_limit(self.arrival_rates, self.capacities, self.reserved)
+        prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
+        cost = sum(price * b for price, b in zip(prices, found.blocking, strict=True))
+        return Measures(
+            blocking=found.blocking,
+            mean_jobs=self._fluid_jobs(),
+            cost=cost,
+            forwarded=(max(found.overflow - found.blocking[0], 0.0), 0.0),
+            errors={
+                "blocking": found.error,
+                "forwarded": found.error,
+                "mean_jobs": 0.0,
+                "cost": sum(prices) * found.error,
+            },
+            certified=found.error == 0.0,
+            regime=found.regime,
+            notes=found.notes,
+        )
+
+    def _fluid_jobs(self) -> tuple[float, float]:
+        (l0, l1), (a0, a1), (mu0, mu1) = self.arrival_rates, self.capacities, self.service_rates
+        return min(l0, a0) / mu0, min(l1 + max(l0 - a0, 0.0), a1) / mu1
+
+    def fluid(
+        self,
+        horizon: float,
+        start: Sequence[float] | None = None,
+        times: Sequence[float] | None = None,
+    ) -> Trajectory:
+        """Busy servers of each centre in the fluid limit, per unit of the scale.
+
+        It does not depend on the threshold, which is lost in the scale: the overflow of a full
+        centre 0 is taken as long as centre 1 is not full.
+
+        Parameters
+        ----------
+        horizon : float
+        start : sequence of float, optional
+            Busy servers at time 0, at most ``servers``; none by default.
+        times : sequence of float, optional
+        """
+        from mdpcloud.limits.offloading_fluid import fluid_path
+
+        return fluid_path(
+            self.arrival_rates,
+            self.service_rates,
+            self.servers,
+            (0.5, 0.0),  # to each neighbour; of two centres both neighbours are the same one
+            horizon,
+            start=start,
+            times=times,
+        )
+
+    def fluid_bound(self) -> float:
+        """Lower bound of the cost of every policy of the finite system: servers are busy at most.
+
+        Examples
+        --------
+        >>> TrunkReservation((2.0, 1.5), (1.0, 1.0), (1.0, 2.0), 0, (1.0, 2.0)).fluid_bound()
+        0.5
+        """
+        from mdpcloud.limits.offloading_bound import least_loss
+
+        servers, _ = self._finite
+        capacities = [mu * count for mu, count in zip(self.service_rates, servers, strict=True)]
+        reach = ((0, 1), (0, 1) if self.freedom == "mutual" else (1,))
+        rates = scaled(self.arrival_rates, self.scale)
+        return least_loss(rates, capacities, self.costs, reach)
+
+    # --- thresholds -------------------------------------------------------------------------------
+
+    def best_reserved(self, scale: float | None = None) -> ThresholdCosts:
+        """Costs of trunk reservation with every threshold, and the best of them.
+
+        Parameters
+        ----------
+        scale : float, optional
+            By default that of the system.
+
+        Examples
+        --------
+        >>> system = TrunkReservation((2.0, 1.5), (1.0, 1.0), (1.0, 2.0), 0, (1.0, 2.0))
+        >>> [system.best_reserved(scale).best for scale in (5, 10, 20, 40)]
+        [2, 3, 4, 5]
+        """
+        from mdpcloud.limits.trunk_reservation_thresholds import threshold_costs
+
+        system = self if scale is None else replace(self, scale=scale)
+        servers, _ = system._finite
+        rates = scaled(system.arrival_rates, system.scale)
+        return threshold_costs(rates, system.service_rates, servers, system.costs)
+
+    def threshold_of(self, policy: Any) -> RedirectThreshold:
+        """The threshold of a policy of the model, if it has one, and where it differs from it.
+
+        Parameters
+        ----------
+        policy : Policy, Solution or Evaluation
+
+        Examples
+        --------
+        >>> import mdpcloud as mc
+        >>> system = TrunkReservation.example()
+        >>> system.threshold_of(mc.solve(system.model())).reserved
+        2
+        """
+        return redirect_threshold(policy, self._finite[0])
 
     # --- policies ---------------------------------------------------------------------------------
 
