@@ -24,7 +24,7 @@ printed as "< i".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
@@ -32,19 +32,25 @@ from typing import Annotated, Any, ClassVar, Self
 from annotated_types import Ge, Gt, Le, MinLen, Unit
 
 from mdpcloud.errors import InputError
-from mdpcloud.limits.offloading import pair_limit
+from mdpcloud.limits.offloading import PairLimit, pair_limit
+from mdpcloud.limits.offloading_bound import least_loss
+from mdpcloud.limits.offloading_fluid import fluid_path
+from mdpcloud.limits.ring import Overflow, ring_limit
+from mdpcloud.limits.trajectory import Trajectory
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
 from mdpcloud.policies.bernoulli_offloading import bernoulli_offloading
 from mdpcloud.policies.complete_sharing import complete_sharing
-from mdpcloud.policies.family import Option, Parameter, Stream
+from mdpcloud.policies.family import Family, Option, Parameter, Stream
 from mdpcloud.queues.border import checked_choice
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
 
 __all__ = ["Offloading"]
+
+MOST_MEMBERS = 500  # of the grid of probabilities
 
 
 @dataclass(frozen=True)
@@ -233,41 +239,167 @@ class Offloading:
         checked_choice("policy", name, self.policy_names)
         if name == "complete_sharing":
             return Heuristic(name, rule=complete_sharing(self._streams).member())
-        given = self.offload_probabilities if name == self.own_policy else (0.0,) * self.centres
-        family = bernoulli_offloading(
-            self._streams, [Parameter(f"p[{k}]", (p,)) for k, p in enumerate(given)]
+        if name == "no_cooperation":
+            return Heuristic(name, rule=self._without_cooperation.member())
+        given = self.offload_probabilities
+        own = [Parameter(f"p[{k}]", (p,)) for k, p in enumerate(given)]
+        return Heuristic(name, rule=bernoulli_offloading(self._streams, own).member(*given))
+
+    def families(self) -> tuple[Family, ...]:
+        """Bernoulli offloading on a grid of probabilities, complete sharing and no cooperation.
+
+        The grid has a step of 0.05 for two centres, and a coarser one for more, so that it has at
+        most `MOST_MEMBERS` members; beyond eight centres all have the same probability.
+        """
+        most = 1.0 if self.centres == 2 else 0.5
+        steps = int(MOST_MEMBERS ** (1.0 / self.centres)) - 1
+        common = steps < 1
+        steps = 20 if common or self.centres == 2 else steps
+        values = tuple(most * i / steps for i in range(steps + 1))
+        parameters = tuple(Parameter(f"p[{k}]", values) for k in range(self.centres))
+        note = f"the probabilities are searched for on a grid with a step of {most / steps:g}"
+        each = bernoulli_offloading(self._streams, parameters, notes=(note,))
+        return (
+            _in_common(each) if common else each,
+            complete_sharing(self._streams),
+            self._without_cooperation,
         )
-        return Heuristic(name, rule=family.member(*given))
+
+    @property
+    def _without_cooperation(self) -> Family:
+        alone = [Stream(one.decision, one.options[:1], one.otherwise) for one in self._streams]
+        return complete_sharing(alone, "no_cooperation")
 
     # --- large scale ------------------------------------------------------------------------------
 
     @property
     def capacities(self) -> tuple[float, ...]:
         """Jobs per unit of time and scale that each centre can serve, a_k = mu_k c_k."""
-        return tuple(
-            rate * count for rate, count in zip(self.service_rates, self.servers, strict=True)
-        )
-
-    def limit(self) -> Measures:
-        """What becomes of the jobs in the large-scale limit, per unit of the scale."""
-        found = pair_limit(*self._pair)
-        prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
-        return Measures(
-            blocking=found.blocking,
-            mean_jobs=tuple(
-                served / rate for served, rate in zip(found.served, self.service_rates, strict=True)
-            ),
-            cost=sum(price * lost for price, lost in zip(prices, found.blocking, strict=True)),
-            forwarded=found.forwarded,
-            errors={"blocking": found.full.error, "cost": sum(prices) * found.full.error},
-            certified=False,
-            regime=found.regime,
-            notes=found.notes,
-        )
+        return _products(self.service_rates, self.servers)
 
     @property
-    def _pair(self) -> Any:
-        return self.arrival_rates, self.capacities, self.offload_probabilities
+    def _to_each_neighbour(self) -> tuple[float, ...]:
+        """Probabilities as a ring has them, where two centres are neighbours on both sides."""
+        if self.centres > 2:
+            return self.offload_probabilities
+        return tuple(0.5 * p for p in self.offload_probabilities)
+
+    def limit(self) -> Measures:
+        """What becomes of the jobs in the large-scale limit, per unit of the scale.
+
+        The ``regime`` of two centres is one of the source, A, B1, B2, E, where centre 0 is called 1
+        and centre 1 is called 2; that of a ring names the centres that are full a positive part of
+        the time.
+
+        Raises
+        ------
+        NoLimitError
+            When three or more neighbours of a ring are full, where no limit is known.
+
+        Examples
+        --------
+        >>> limit = Offloading((4.0, 8.0), (1.0, 1.0), (1.0, 10.0), (1.0, 0.0)).limit()
+        >>> limit.regime, [round(x, 12) for x in limit.blocking]
+        ('E', [0.073020981581, 0.088489509209])
+        """
+        if self.centres > 2:
+            ring = ring_limit(self.arrival_rates, self.capacities, self.offload_probabilities)
+            regime = (
+                f"full: {', '.join(map(str, ring.saturated))}" if ring.saturated else "none full"
+            )
+            return self._measures_of(ring.jobs, ring.served, ring.jobs.error, regime, ring.notes)
+        (l1, l2), (a1, a2), (p1, p2) = (
+            self.arrival_rates,
+            self.capacities,
+            self.offload_probabilities,
+        )
+        pair = pair_limit((l1, l2), (a1, a2), (p1, p2))
+        return self._measures_of(pair, pair.served, pair.full.error, pair.regime, pair.notes)
+
+    def _measures_of(
+        self,
+        jobs: PairLimit | Overflow,
+        served: tuple[float, ...],
+        error: float,
+        regime: str,
+        notes: tuple[str, ...],
+    ) -> Measures:
+        prices = _products(self.costs, self.arrival_rates)
+        return Measures(
+            blocking=jobs.blocking,
+            mean_jobs=tuple(a / rate for a, rate in zip(served, self.service_rates, strict=True)),
+            cost=sum(_products(prices, jobs.blocking)),
+            forwarded=jobs.forwarded,
+            errors={
+                "blocking": error,
+                "mean_jobs": sum(self.arrival_rates) * error / min(self.service_rates),
+                "cost": sum(prices) * error,
+                "forwarded": error,
+            },
+            certified=False,
+            regime=regime,
+            notes=notes,
+        )
+
+    def fluid(
+        self,
+        horizon: float,
+        start: Sequence[float] | None = None,
+        times: Sequence[float] | None = None,
+    ) -> Trajectory:
+        """Busy servers of each centre in the fluid limit, per unit of the scale.
+
+        Parameters
+        ----------
+        horizon : float
+        start : sequence of float, optional
+            Busy servers at time 0, at most ``servers``; none by default.
+        times : sequence of float, optional
+
+        Raises
+        ------
+        NoLimitError
+            When three or more neighbours of a ring become full.
+        """
+        return fluid_path(
+            self.arrival_rates,
+            self.service_rates,
+            self.servers,
+            self._to_each_neighbour,
+            horizon,
+            start=start,
+            times=times,
+        )
+
+    def fluid_bound(self) -> float:
+        """Lower bound of the cost of every policy of the finite system: servers are busy at most.
+
+        Examples
+        --------
+        >>> Offloading((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), (1.0, 1.0), (1.0, 3.0)).fluid_bound()
+        1.0
+        """
+        return least_loss(
+            scaled(self.arrival_rates, self.scale),
+            _products(self.service_rates, self.counts),
+            self.costs,
+            [(k, *self._neighbours(k).values()) for k in range(self.centres)],
+        )
+
+
+def _products(left: Sequence[float], right: Sequence[float]) -> tuple[float, ...]:
+    return tuple(a * b for a, b in zip(left, right, strict=True))
+
+
+def _in_common(each: Family) -> Family:
+    """Members with the same probability at every centre."""
+    first, *others = each.parameters
+    return Family(
+        each.name,
+        (Parameter("p", first.values),),
+        lambda p: each.member(p, *(p for _ in others)),
+        notes=(*each.notes, "all centres have the same probability"),
+    )
 
 
 def _rate_of(action: str) -> str:
