@@ -13,7 +13,7 @@ l_0 = rho_0 pi^- + (1 - pi^-) Lambda/mu_0. The regimes follow from the drift of 
 and above c0 and c:
 
 ======================  =========================================  ============================
-no_downgrading          <A, rho> <= c0, Lambda/mu_0 <= c0          l = rho
+no_downgrading          <A, rho> <= c0, Lambda/mu_0 < c0           l = rho
 partial_downgrading     Lambda/mu_0 < c0 < <A, rho>, c0 < c        as above
 all_downgraded          c0 < <A, rho>, c0 <= Lambda/mu_0 <= c      l = (Lambda/mu_0, 0, ...)
 overloaded              c0 < <A, rho>, c0 < c < Lambda/mu_0        l = (c, 0, ...), and a fraction
@@ -21,10 +21,11 @@ overloaded              c0 < <A, rho>, c0 < c < Lambda/mu_0        l = (c, 0, ..
 ======================  =========================================  ============================
 
 Source: Fricker, Guillemin, Robert and Thompson, "Allocation schemes of resources with downgrading",
-Adv. Appl. Prob. 49 (2017), Theorem 2 for pi^- under (R): Lambda/mu_0 < c < <A, rho>. The other
-regimes and l are derived here from the same fluid limit. (R) is stronger than what pi^- needs,
-c0 < <A, rho>. Where downgrading makes the load larger, <A, rho> <= c0 <= Lambda/mu_0, both ends
-hold themselves and there is no limit; this needs some mu_j > A_j mu_0.
+Adv. Appl. Prob. 49 (2017), arXiv 1604.00894, for pi^- under the condition (R) that
+Lambda/mu_0 < c < <A, rho>. The other regimes and l are derived here from the same fluid limit, and
+c0 < <A, rho> is enough for pi^-. Where downgrading makes the load larger, and
+<A, rho> <= c0 <= Lambda/mu_0, both ends hold themselves and there is no limit; this needs some
+mu_j >= A_j mu_0.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ class Equilibrium:
         Probability that a job finds it full.
     jobs : tuple of float
         Jobs of each class per unit of the scale.
-    error : float
-        Bound of the rounding of the probabilities and, relative to the largest, of the jobs.
+    error, jobs_error : float
+        Bounds of the rounding of the probabilities, and of the jobs.
     notes : tuple of str
     """
 
@@ -104,6 +105,7 @@ class Equilibrium:
     rejected: float
     jobs: tuple[float, ...]
     error: float
+    jobs_error: float
     notes: tuple[str, ...] = ()
 
     @property
@@ -128,7 +130,7 @@ def equilibrium(link: Link) -> Equilibrium:
     ('partial_downgrading', 0.5, [0.5, 0.2])
     """
     regime = _regime(link)
-    notes = (*_boundary_notes(link), *_slow_notes(link))
+    notes = (*_boundary_notes(link, regime), *_slow_notes(link))
     in_full, rejected, rounding = 1.0, 0.0, 4.0 * (len(link.requirements) + 4) * EPS
     if regime == "partial_downgrading":
         _check_stable(link)
@@ -141,7 +143,10 @@ def equilibrium(link: Link) -> Equilibrium:
         in_full, rejected = 0.0, 1.0 - link.capacity / link.low_load
     jobs = in_full * link.rho
     jobs[0] += (1.0 - in_full - rejected) * link.low_load
-    return Equilibrium(regime, in_full, rejected, tuple(map(float, jobs)), rounding, notes)
+    largest = max(float(link.rho.max()), link.low_load)
+    return Equilibrium(
+        regime, in_full, rejected, tuple(map(float, jobs)), rounding, rounding * largest, notes
+    )
 
 
 def _near(link: Link) -> float:
@@ -170,13 +175,13 @@ def _regime(link: Link) -> str:
 
 def _check_one_end(link: Link) -> None:
     """Refuse a link that holds itself both below its threshold and above."""
-    full, low, c0, near = link.full_load, link.low_load, link.threshold, _near(link)
-    if low < c0 - near or (full < c0 - near and low <= c0 + near):
+    full, low, c0 = link.full_load, link.low_load, link.threshold
+    if low < c0 - _near(link):
         return
     raise NoLimitError(
-        f"the load would be {full:.10g} if no job were downgraded and {low:.10g}, more than that, "
-        f"if every job were, and the threshold {c0:.10g} is between them: a large link stays long "
-        "below it and long above it, and there is no one limit; the threshold must be more than "
+        f"the load would be {full:.10g} if no job were downgraded, and {low:.10g} if every job "
+        f"were, and the threshold {c0:.10g} is between them: a large link stays long below it and "
+        "long above it, and there is no one limit; the threshold must be more than "
         f"{low - c0:.3g} higher"
     )
 
@@ -202,16 +207,21 @@ def _check_stable(link: Link) -> None:
         )
 
 
-def _boundary_notes(link: Link) -> tuple[str, ...]:
+def _boundary_notes(link: Link, regime: str) -> tuple[str, ...]:
     full, low, near = link.full_load, link.low_load, _near(link)
-    equalities = (
-        (full, link.threshold, "the load without downgrading is the threshold"),
-        (low, link.threshold, "the load with every job downgraded is the threshold"),
-        (low, link.capacity, "the load with every job downgraded is the capacity"),
-    )
+    without, always = "the load without downgrading", "the load with every job downgraded"
+    equalities: dict[str, list[tuple[float, float, str]]] = {
+        "no_downgrading": [(full, link.threshold, f"{without} is the threshold")],
+        "all_downgraded": [
+            (low, link.threshold, f"{always} is the threshold"),
+            (low, link.capacity, f"{always} is the capacity"),
+        ],
+    }
+    if len(link.requirements) == 1:
+        equalities = {"no_downgrading": [(full, link.capacity, "the load is the capacity")]}
     return tuple(
         f"{words}: the boundary of two regimes, whose limits agree there"
-        for load, level, words in equalities
+        for load, level, words in equalities.get(regime, [])
         if abs(load - level) <= near
     )
 

@@ -11,8 +11,9 @@ s(x) = sum_j A_j mu_j x_j per unit of time:
 - at the capacity, while s(x) < Lambda: as above, but only s(x) of the Lambda jobs are taken.
 
 Source: Fricker, Guillemin, Robert and Thompson, "Allocation schemes of resources with downgrading",
-Adv. Appl. Prob. 49 (2017), Theorem 1 and equation (16); the capacity, which it excludes by
-Lambda/mu_0 < c, is derived here. Times of changes are found by `mdpcloud.limits.trajectory`.
+Adv. Appl. Prob. 49 (2017), arXiv 1604.00894, equation (16); what happens at the capacity, where its
+condition Lambda/mu_0 < c fails, is derived here. Times of changes are found by
+`mdpcloud.limits.trajectory`.
 """
 
 from __future__ import annotations

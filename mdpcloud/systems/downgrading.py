@@ -25,7 +25,7 @@ needs C - C0 < A_j - 1: ``unfit`` says whether it is then downgraded or rejected
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -37,19 +37,17 @@ from mdpcloud.limits.downgrading import Link, equilibrium
 from mdpcloud.limits.downgrading_bound import fluid_bound
 from mdpcloud.limits.downgrading_fluid import fluid_trajectory
 from mdpcloud.limits.trajectory import Trajectory
+from mdpcloud.limits.wiener_hopf import WalkLaw, walk_law
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
-from mdpcloud.policies.complete_sharing import complete_sharing
-from mdpcloud.policies.family import Condition, Family, Option, Parameter, Rules, Stream
-from mdpcloud.policies.thresholds import thresholds
+from mdpcloud.policies.family import Family
 from mdpcloud.systems.base import Heuristic
+from mdpcloud.systems.downgrading_policies import ThresholdPolicies, used
 from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
 
 __all__ = ["Downgrading"]
-
-MOST_MEMBERS = 3000  # of the family of thresholds per class
 
 
 @dataclass(frozen=True)
@@ -186,10 +184,6 @@ class Downgrading:
             )
         return tuple(found)
 
-    def used(self, x: Any) -> Any:
-        """Units in use in state x."""
-        return sum(units * x.jobs[j] for j, units in enumerate(self.requirements))
-
     def model(self, caps: Sequence[int] | None = None) -> Model:
         """The model of the finite link; events "arrival j" and "departure j".
 
@@ -201,7 +195,7 @@ class Downgrading:
         if caps is not None:
             raise InputError("caps are given, but the states of a link are finite: leave them out")
         sizes = tuple(self.units // units for units in self.requirements)
-        space = Lattice({"jobs": sizes}, where=lambda x: self.used(x) <= self.units)
+        space = Lattice({"jobs": sizes}, where=lambda x: used(x, self.requirements) <= self.units)
         rates = scaled(self.arrival_rates, self.scale)
         arrivals = [Event(f"arrival {j}", rate, self._actions(j)) for j, rate in enumerate(rates)]
         departures = [
@@ -259,7 +253,7 @@ class Downgrading:
         lost, lower = rates @ self._rejection_costs, rates @ self._downgrading_costs
         each = ("blocking", "downgraded")
         errors = dict.fromkeys(each, found.error) | {
-            "mean_jobs": found.error * max(found.jobs),
+            "mean_jobs": found.jobs_error,
             "cost": found.error * float(lost + lower),
         }
         return Measures(
@@ -280,6 +274,19 @@ class Downgrading:
     ) -> Trajectory:
         """The fluid limit of D(C0), see `mdpcloud.limits.downgrading_fluid.fluid_trajectory`."""
         return fluid_trajectory(self._link, horizon, start, times)
+
+    def walk(self) -> WalkLaw:
+        """The walk m = u - C0 of the units in use around the threshold of a large link.
+
+        Raises
+        ------
+        NoLimitError
+            When the link does not stay at its threshold.
+        SolveError
+            See `mdpcloud.limits.wiener_hopf.walk_law`.
+        """
+        freed = np.multiply(self.service_rates, equilibrium(self._link).jobs)
+        return walk_law(self.arrival_rates, freed.tolist(), self.requirements)
 
     def fluid_bound(self) -> float:
         """Lower bound of the optimal cost of the finite link, cost/time.
@@ -304,82 +311,22 @@ class Downgrading:
         and ``pure_loss`` takes in full what fits and rejects the rest.
         """
         if name == "pure_loss":
-            return Heuristic(name, rule=self._pure_loss().member())
+            return Heuristic(name, rule=self._policies.pure_loss().member())
         level = {"downgrade_threshold": self.level, "always_downgrade": 0}.get(name)
         if level is None:
             raise InputError(
                 f"policy {name!r} is unknown; there are {', '.join(self.policy_names)}"
             )
-        return Heuristic(name, rule=self._common().member(level))
+        return Heuristic(name, rule=self._policies.common().member(level))
 
     def families(self) -> tuple[Family, ...]:
         """D(C0) for C0 = 0 ... C, and a threshold per class where there are several."""
-        found = (self._common(),) if len(self.requirements) > 1 else ()
-        return (*found, self._per_class()) if len(self.requirements) > 2 else found
+        found = (self._policies.common(),) if len(self.requirements) > 1 else ()
+        return (*found, self._policies.per_class()) if len(self.requirements) > 2 else found
 
-    def _common(self) -> Family:
-        levels = Parameter("threshold", tuple(range(self.units + 1)))
-        return self._thresholds("common_threshold", (levels,), ())
-
-    def _per_class(self) -> Family:
-        tops = [self._last_level(units) for units in self.requirements[1:]]
-        stride = 1
-        while np.prod([top // stride + 1.0 for top in tops]) > MOST_MEMBERS:
-            stride += 1
-        levels = [Parameter(f"threshold[{j}]", _grid(top, stride)) for j, top in enumerate(tops, 1)]
-        note = f"the thresholds are multiples of {stride}, and the largest"
-        return self._thresholds("class_thresholds", levels, () if stride == 1 else (note,))
-
-    def _last_level(self, units: int) -> int:
-        """Level beyond which nothing changes: a job that does not fit is not taken in full."""
-        return self.units - units + 1 if self.unfit == "downgrade" else self.units
-
-    def _pure_loss(self) -> Family:
-        streams = [
-            Stream(stream.decision, (replace(stream.options[0], used=None),))
-            for stream in self._streams()
-        ]
-        return complete_sharing(streams, "pure_loss")
-
-    def _thresholds(
-        self, name: str, parameters: Sequence[Parameter], notes: tuple[str, ...]
-    ) -> Family:
-        common = len(parameters) < len(self.requirements) - 1
-        family = thresholds(self._streams(), parameters, name, common=common)
-        if self.unfit == "downgrade":
-            return replace(family, notes=notes)
-
-        def member(*levels: float) -> Rules:
-            each = levels * (len(self.requirements) - 1) if common else levels
-            return self._rejecting(family.member(*levels), each)
-
-        return replace(family, member=member, notes=notes)
-
-    def _streams(self) -> list[Stream]:
-        """Class 0 is taken where there is room; the others in full first, then downgraded."""
-        own = Stream("arrival 0", (Option("full", self._fits(1)),))
-        lower = Option("downgrade", self._fits(1))
-        return [
-            own,
-            *(
-                Stream(f"arrival {j}", (Option("full", self._fits(units), used=self.used), lower))
-                for j, units in enumerate(self.requirements[1:], 1)
-            ),
-        ]
-
-    def _fits(self, units: int) -> Condition:
-        return lambda x: self.used(x) + units <= self.units
-
-    def _rejecting(self, rules: Rules, levels: Sequence[float]) -> Rules:
-        """Rules that reject a job below its level that does not fit."""
-        changed = dict(rules)
-        for j, level in enumerate(levels, 1):
-            unfit = self._unfit(self.requirements[j], level)
-            changed[f"arrival {j}"] = _rejecting_where(unfit, rules[f"arrival {j}"])
-        return changed
-
-    def _unfit(self, units: int, level: float) -> Condition:
-        return lambda x: (self.used(x) < level) & (self.used(x) + units > self.units)
+    @property
+    def _policies(self) -> ThresholdPolicies:
+        return ThresholdPolicies(self.requirements, self.units, self.unfit)
 
 
 def _departures(j: int, rate: float) -> Callable[[Any], Any]:
@@ -388,12 +335,3 @@ def _departures(j: int, rate: float) -> Callable[[Any], Any]:
 
 def _jobs(j: int) -> Callable[[Any], Any]:
     return lambda x: 1.0 * x.jobs[j]
-
-
-def _grid(top: int, stride: int) -> tuple[int, ...]:
-    """Multiples of the stride up to the top, and the top."""
-    return tuple(sorted({*range(0, top + 1, stride), top}))
-
-
-def _rejecting_where(condition: Condition, rule: Condition) -> Condition:
-    return lambda x: np.where(condition(x), "reject", rule(x))

@@ -47,7 +47,7 @@ class TestPublishedSets:
         found = equilibrium(link_of(one))
         assert found.regime == "partial_downgrading"
         assert found.in_full == pytest.approx(one["pi_minus"], abs=found.error)
-        assert found.jobs == pytest.approx(one["l_star"], abs=found.error)
+        assert found.jobs == pytest.approx(one["l_star"], abs=found.jobs_error)
         assert found.rejected == 0.0
 
     def test_with_their_exact_values(self):
@@ -144,6 +144,8 @@ class TestRegimes:
         one = Link((1.3,), (1.0,), (1,), capacity=1.0, threshold=1.0)
         found = equilibrium(one)
         assert (found.regime, found.rejected) == ("overloaded", pytest.approx(3 / 13, rel=1e-15))
+        (note,) = equilibrium(replace(one, arrival_rates=(1.0,))).notes
+        assert note.startswith("the load is the capacity")
         idle = equilibrium(replace(one, arrival_rates=(0.3,), threshold=0.1))
         assert (idle.regime, idle.jobs) == ("no_downgrading", (0.3,))
 

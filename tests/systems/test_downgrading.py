@@ -361,6 +361,15 @@ class TestLimit:
         with pytest.raises(NoLimitError, match="must be below the capacity"):
             replace(Downgrading.example(), threshold=10.0).limit()
 
+    @pytest.mark.parametrize("one", SETS)
+    def test_the_walk_spends_the_right_time_below_the_threshold(self, one):
+        link = of_set(one, 100)
+        law, limit = link.walk(), link.limit()
+        assert law.below == pytest.approx(1 - limit.downgraded[1], rel=1e-12)
+        assert law.mean == pytest.approx(one["E_m"], abs=1e-8)
+        with pytest.raises(NoLimitError, match="the walk drifts to the"):
+            replace(link, threshold=0.1).walk()
+
     def test_the_fluid_limit_comes_to_it(self):
         link = of_set(SETS[0], 10)
         path = link.fluid(40.0, times=[40.0])
