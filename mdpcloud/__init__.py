@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveError
 
 if TYPE_CHECKING:
-    from mdpcloud import indices, laws, queues, systems
+    from mdpcloud import asymptotics, indices, laws, limits, policies, queues, systems
     from mdpcloud.compare import compare
     from mdpcloud.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
     from mdpcloud.engine.rules import policy
@@ -92,7 +92,7 @@ _HOME = {
     "tabular": "model.tabular",
     "transient": "solve",
 }
-_SUBPACKAGES = ("indices", "laws", "queues", "systems")
+_SUBPACKAGES = ("asymptotics", "indices", "laws", "limits", "policies", "queues", "systems")
 
 __all__ = [
     "Action",
@@ -122,6 +122,7 @@ __all__ = [
     "TimedPolicy",
     "TotalCost",
     "__version__",
+    "asymptotics",
     "bracketed",
     "compare",
     "estimated",
@@ -130,9 +131,11 @@ __all__ = [
     "improve",
     "indices",
     "laws",
+    "limits",
     "load_solution",
     "long_run",
     "markov_chain",
+    "policies",
     "policy",
     "queues",
     "read_scenario",
