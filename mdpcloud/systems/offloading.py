@@ -75,6 +75,7 @@ class Offloading:
     rejection_costs : tuple of float, optional
         Of a job of each class; 1 by default.
     scale : float
+        What arrival rates and servers are multiplied by.
 
     Examples
     --------
@@ -120,8 +121,8 @@ class Offloading:
 
     @classmethod
     def example(cls) -> Self:
-        """A small centre at load 1.5 that sends half of its overflow to a large one."""
-        return cls((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), (0.5, 1.0))
+        """A small centre at load 1.5 and a large one that sends it half of what it overflows."""
+        return cls((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), (1.0, 0.5))
 
     @property
     def centres(self) -> int:
@@ -308,11 +309,8 @@ class Offloading:
                 f"full: {', '.join(map(str, ring.saturated))}" if ring.saturated else "none full"
             )
             return self._measures_of(ring.jobs, ring.served, ring.jobs.error, regime, ring.notes)
-        (l1, l2), (a1, a2), (p1, p2) = (
-            self.arrival_rates,
-            self.capacities,
-            self.offload_probabilities,
-        )
+        (l1, l2), (a1, a2) = self.arrival_rates, self.capacities
+        p1, p2 = self.offload_probabilities
         pair = pair_limit((l1, l2), (a1, a2), (p1, p2))
         return self._measures_of(pair, pair.served, pair.full.error, pair.regime, pair.notes)
 
