@@ -101,10 +101,10 @@ class Chains:
             found = FixedSolver(tolerance, 0.0, self.monitor).solve(fixed)
         except SingularChainError as error:
             raise MultichainError(str(error)) from error
-        if found.status in (Status.TIME, Status.INTERRUPTED):
-            raise Stopped(found.status)
         self.values = found.values
         self.known = max(self.known[0], found.low), min(self.known[1], found.high)
+        if found.status in (Status.TIME, Status.INTERRUPTED):
+            raise Stopped(found.status)
         return self.known
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
-from mdpcloud.policies import members, search
+from mdpcloud.policies import elimination, members
 from mdpcloud.policies.family import Family, Parameter
 from mdpcloud.policies.search import BestMember, best_member, member_bounds
 from mdpcloud.policies.thresholds import thresholds
@@ -369,7 +369,7 @@ def test_a_family_without_members_is_refused() -> None:
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_the_path_visits_every_member_once_and_goes_to_neighbours(lengths: list[int]) -> None:
-    path = list(search._snake(lengths))
+    path = list(elimination._snake(lengths))
     assert sorted(path) == list(range(int(np.prod(lengths))))
     places = np.array(np.unravel_index(path, lengths))
     assert (np.abs(np.diff(places)).sum(axis=0) == 1).all()
