@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mdpcloud.compare.comparison import Comparison
+from mdpcloud.compare.families import evaluate_best
 from mdpcloud.compare.optimum import Optimum, Settings, check, find_optimum
 from mdpcloud.compare.plan import Plan
 from mdpcloud.compare.row import GOOD, Difference, Row, choose_policies
@@ -22,6 +23,7 @@ from mdpcloud.compare.simulated import Simulated, check_simulated, how, simulate
 from mdpcloud.compare.size import quickly, why_not_solved
 from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, NoLimitError, SolveError
+from mdpcloud.policies.family import Family
 from mdpcloud.policies.index_rule import tie_order
 from mdpcloud.simulate.settings import SimulateSettings
 from mdpcloud.solve.limits import Monitor, check_tolerance
@@ -176,7 +178,10 @@ def _rows(
         if interrupted:
             break
         try:
-            rows.append(evaluate_row(system, name, what, ties, settings))
+            if isinstance(what, Family):
+                rows.append(evaluate_best(system, name, what, settings))
+            else:
+                rows.append(evaluate_row(system, name, what, ties, settings))
         except InputError as error:
             if asked:
                 raise

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Context
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from mdpcloud.compare.captions import captioned, node_of, servers_of, title_of
+from mdpcloud.compare.maps import actions_figure
 from mdpcloud.compare.paths import simulation_figures
-from mdpcloud.engine.problem import TermInfo
-from mdpcloud.model.policy import Policy
-from mdpcloud.plots.actions import crop, maps_figure, strips_figure
 from mdpcloud.plots.costs import Cost, draw_costs, percent
 from mdpcloud.plots.indices import Curve, draw_indices
-from mdpcloud.plots.slices import NOTHING, Slice, free_axes, policy_on, rule_on, space_caps
 from mdpcloud.plots.style import (
-    action_colours,
     add_legend,
     heading,
     new_figure,
@@ -31,28 +25,20 @@ from mdpcloud.plots.style import (
     save,
     title,
 )
-from mdpcloud.policies.family import BEST, families_of, in_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from mdpcloud.compare.comparison import Comparison
     from mdpcloud.compare.row import Row
 
-__all__ = ["draw"]
+__all__ = ["actions_figure", "costs_figure", "draw", "indices_figure"]
 
 
 CERTAIN = ("exact", "closed_form")
 KINDS = {"restricted": "on a box set by hand", "bracketed": "bracketed", "estimated": "estimated"}
 MOST_NODES = 12  # panels of index curves
 COLUMNS = 3  # panels in a row
-MOST_MAPS = 12  # panels of action maps
-BESIDE = 2  # policies beside the optimum, where several decisions are drawn
-LETTERS = 22  # in a line of the title of a map
-COUNTS = ("node", "jobs", "busy")  # axes that count jobs
-FARTHEST = 80  # largest coordinate in an action map
-BEYOND = 2  # states shown beyond the largest threshold
 
 
 def draw(comparison: Comparison, folder: Path) -> list[Path]:
@@ -118,16 +104,8 @@ def _cost(comparison: Comparison, row: Row, colour: Any, marker: str) -> Cost:
         label = _difference(row) + status
     else:
         label = _gap(comparison.gaps(row), certain) + status
-    name = plain(_title(row))
+    name = plain(title_of(row))
     return Cost(name, row.cost, row.lower, row.upper, label, certain, colour, marker)
-
-
-def _title(row: Row, width: int = 26) -> str:
-    """Name of a row for people, with the parameter of the best member of a family below it."""
-    name = pretty(row.name, width)
-    if not row.parameter:
-        return name
-    return f"{name}\n{textwrap.fill(f'({in_words(row.parameter, width)})', width)}"
 
 
 def _gap(gaps: Mapping[str, float | None], certain: bool) -> str:
@@ -186,7 +164,7 @@ def indices_figure(comparison: Comparison) -> Figure | None:
     about = "a curve ends where its rule stops sending jobs to the node" if ends else ""
     if len(every) > len(groups):
         about = f"the first {len(groups)} of {len(every)} nodes that differ"
-    heading(figure, _named(comparison, about))
+    heading(figure, captioned(comparison, about))
     add_legend(figure, *grid[0].get_legend_handles_labels())
     return figure
 
@@ -196,7 +174,7 @@ def _equal_nodes(rows: Sequence[Row], system: Any) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for k in range(max(len(row.indices or ()) for row in rows)):
         curves = tuple(tuple(_charged(row, k, system)) for row in rows)
-        groups.setdefault((curves, _servers(system, k)), []).append(k)
+        groups.setdefault((curves, servers_of(system, k)), []).append(k)
     return list(groups.values())
 
 
@@ -207,139 +185,14 @@ def _charged(row: Row, k: int, system: Any) -> list[float]:
 
 
 def _charge(system: Any, k: int) -> float:
-    return float(getattr(_node(system, k), "routing_charge", 0.0))
-
-
-def _servers(system: Any, k: int) -> int | None:
-    return getattr(_node(system, k), "servers", None)
-
-
-def _node(system: Any, k: int) -> Any:
-    nodes = getattr(system, "nodes", ())
-    return nodes[k] if k < len(nodes) else None
+    return float(getattr(node_of(system, k), "routing_charge", 0.0))
 
 
 def _describe(nodes: Sequence[int], system: Any) -> str:
     """Name of a group of equal nodes, such as ``nodes 0, 2 (5 servers)``."""
     some = [str(k) for k in nodes[:4]] + ["..."] * (len(nodes) > 4)
     name = ("nodes " if len(nodes) > 1 else "node ") + ", ".join(some)
-    servers = _servers(system, nodes[0])
+    servers = servers_of(system, nodes[0])
     if servers is None:
         return name
     return f"{name} ({servers} server{'s' * (servers != 1)}{' each' * (len(nodes) > 1)})"
-
-
-# --- action maps ----------------------------------------------------------------------------------
-
-
-def actions_figure(comparison: Comparison) -> Figure | None:
-    """What the optimum and each rule do: on two coordinates of the state, or on its only one."""
-    if comparison.optimum is None:
-        return None
-    model, policy = comparison.optimum.model, comparison.optimum.policy
-    if not hasattr(model, "space") or not policy.actions:
-        return None
-    part = _slice(comparison, model, comparison.optimum.kind)
-    names = list(dict.fromkeys(name for actions in policy.names.values() for name in actions))
-    maps = islice(_maps(comparison, model, policy, part, names), MOST_MAPS)
-    shown = [(name, table) for name, table in maps if (table >= 0).any()]
-    if not shown:
-        return None
-    tables = _without_margin(crop([table for _, table in shown], BEYOND))
-    titles = [plain(name) for name, _ in shown]
-    colours = action_colours(names)
-    if len(part.free) == 2:
-        figure = maps_figure(titles, tables, colours, (part.coordinate(0), part.coordinate(1)))
-    else:
-        figure = strips_figure(titles, tables, colours, part.coordinate(0))
-    only = f"{next(iter(policy.names))}: " if len(policy.names) == 1 else ""
-    heading(figure, _named(comparison, plain(f"{only}action by state{part.where()}")))
-    return figure
-
-
-def _named(comparison: Comparison, about: str) -> str:
-    """What a picture shows, after the scenario's name where there is one."""
-    return ": ".join(filter(None, (plain(comparison.name), about)))
-
-
-def _slice(comparison: Comparison, model: Any, kind: str) -> Slice:
-    """Two coordinates, within the optimum's box; without the edge of a box that cuts states off."""
-    axes, caps = model.space.axes, space_caps(model)
-    edge = 1 if kind == "exact" else 0
-    free = free_axes(axes)
-    shape = tuple(min(max(caps[k] + edge, 1), FARTHEST) for k in free)
-    fixed = tuple(_typical(comparison, axes.flat[k], caps[k]) for k in range(len(axes)))
-    return Slice(axes, free, shape, fixed)
-
-
-def _typical(comparison: Comparison, coordinate: tuple[str, int | None], cap: int) -> int:
-    """A coordinate's value: a node's servers, its mean under the best policy, or half the cap."""
-    family, member = coordinate
-    servers = _servers(comparison.system, member or 0) if family == "node" else None
-    if servers is not None:
-        return min(servers, cap)
-    known = [row for row in comparison.rows if _mean(row, member or 0)]
-    if family not in COUNTS or not known:
-        return cap // 2
-    ends = _mean(min(known, key=lambda row: row.cost), member or 0)
-    return min(round(0.5 * sum(ends)), cap)
-
-
-def _mean(row: Row, member: int) -> Sequence[float]:
-    """Bounds of the mean number of jobs that a coordinate counts, by its number; else empty."""
-    exact = row.measures.get(f"mean_jobs[{member}]")
-    nested = [ends for name, ends in row.measures.items() if name.startswith("mean_jobs[")]
-    return exact or (nested[member] if member < len(nested) else ())
-
-
-def _without_margin(tables: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Tables without the last rows and columns in which none of them has an action."""
-    known = np.any([table >= 0 for table in tables], axis=0)
-    sizes = [int(places.max()) + 1 for places in np.nonzero(known)]
-    return [table[tuple(slice(size) for size in sizes)] for table in tables]
-
-
-def _maps(
-    comparison: Comparison, model: Any, policy: Policy, part: Slice, names: Sequence[str]
-) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Actions of the optimum and of the rules on the slice, as positions in ``names``."""
-    several = len(policy.names) > 1
-    rows = _chosen_rows(comparison, len(policy.names)) if several else comparison.rows
-    finite = comparison.optimum is not None and comparison.optimum.caps is None
-    for decision, actions in policy.names.items():
-        position = np.array([*map(names.index, actions), NOTHING])
-        best = position[policy_on(part, policy, decision, model)]
-        yield (f"optimum, {decision}" if several else "optimum"), best
-        for row in rows:
-            rule = _rule(comparison, row, decision)
-            if rule is None:
-                continue
-            table = position[rule_on(part, TermInfo(decision, actions, True), rule)]
-            name = pretty(f"{row.name}, {decision}", LETTERS) if several else _title(row, LETTERS)
-            yield name, np.where(best == NOTHING, NOTHING, table) if finite else table
-
-
-def _chosen_rows(comparison: Comparison, decisions: int) -> list[Row]:
-    """The system's own policy and the cheapest best member, if there is room for their maps."""
-    if decisions * (1 + BESIDE) > MOST_MAPS:
-        return []
-    own = getattr(comparison.system, "own_policy", None)
-    best = sorted((row for row in comparison.rows if row.parameter), key=lambda row: row.cost)
-    return [*(row for row in comparison.rows if row.heuristic == own and own), *best[:1]]
-
-
-def _rule(comparison: Comparison, row: Row, decision: str) -> Callable[[Any], Any] | None:
-    """The rule of a row for a decision, unless it is randomised or not known any more."""
-    rules = _rules(comparison, row)
-    rule = rules.get(decision) if isinstance(rules, Mapping) else rules
-    return rule if callable(rule) else None
-
-
-def _rules(comparison: Comparison, row: Row) -> Any:
-    """The rules of a row; pickling loses them, but those of the system can be made again."""
-    if row.rule is not None:
-        return row.rule
-    if row.heuristic is not None:
-        return comparison.system.heuristic(row.heuristic, comparison.ties).rule
-    family = families_of(comparison.system).get(f"{BEST}{row.family}")
-    return family.member(*(row.parameter or {}).values()) if family else None

@@ -22,25 +22,22 @@ from mdpcloud.engine import TermInfo, compile_model
 from mdpcloud.engine.rules import action_numbers, policy_for
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
-from mdpcloud.policies.family import BEST, Family
-from mdpcloud.policies.search import BestMember, best_member
 from mdpcloud.solve import Evaluation, Status, evaluate
 from mdpcloud.solve.truncation.boxes import on_growing_boxes, states_of
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
-__all__ = ["evaluate_row"]
+__all__ = ["ROW", "evaluate_policy", "evaluate_row", "row_of"]
 
 ROW = 1e-9  # relative width of the bounds of a row's cost, or less
 LARGEST = 60_000  # states of a box on which a rule is evaluated exactly at once
 LARGEST_EXACT = 300_000  # the same, where estimates on smaller boxes are too coarse
 LARGEST_ESTIMATE = 100_000  # states of the last box of an estimate
-MOST_VECTORS = 3  # of members as good as the best one, in a note
 NEGLIGIBLE = 1e-9  # of the cost: an estimated error below it ends the doubling
 UNFINISHED = (Status.TIME, Status.INTERRUPTED, Status.STALLED)
 
 
 def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Settings) -> Row:
-    """Evaluate one policy of a system, or the best member of a family.
+    """Evaluate one policy of a system.
 
     Raises
     ------
@@ -48,8 +45,6 @@ def evaluate_row(system: Any, name: str, what: Any, ties: str, settings: Setting
         When a rule takes an action that is unknown or not allowed; the message names the state.
     """
     try:
-        if isinstance(what, Family):
-            return replace(_best_of(system, what, settings), name=name)
         row = _evaluated(system, heuristic_of(system, name, what, ties), settings)
     except InputError as error:
         raise InputError(f"policy {name!r}: {error}") from error
@@ -67,7 +62,9 @@ def _evaluated(system: Any, heuristic: Heuristic, settings: Settings) -> Row:
     elif isinstance(rule, Policy) and isinstance(system, Truncated):
         caps = tuple(size - 1 for size in rule.shape)
     model = model_of(system, caps)
-    return _row(system, _evaluate(model, _policy(model, rule), settings), heuristic, settings)
+    return row_of(
+        system, evaluate_policy(model, _policy(model, rule), settings), heuristic, settings
+    )
 
 
 def _policy(model: Any, rule: Any) -> Policy:
@@ -78,7 +75,8 @@ def _policy(model: Any, rule: Any) -> Policy:
     return policy_for(problem, rule if any(term.decision for term in problem.terms) else {})
 
 
-def _evaluate(model: Any, policy: Policy, settings: Settings) -> Evaluation:
+def evaluate_policy(model: Any, policy: Policy, settings: Settings) -> Evaluation:
+    """Cost and measures of a policy; a partial result is returned, not raised."""
     return evaluate(
         model,
         policy,
@@ -90,7 +88,8 @@ def _evaluate(model: Any, policy: Policy, settings: Settings) -> Evaluation:
     )
 
 
-def _row(system: Any, found: Evaluation, heuristic: Heuristic, settings: Settings) -> Row:
+def row_of(system: Any, found: Evaluation, heuristic: Heuristic, settings: Settings) -> Row:
+    """Row of an evaluation."""
     bounds = _bounds(found)
     lower, upper = bounds[COST]
     good = found.converged or upper - lower <= settings.tolerance * min(abs(lower), abs(upper))
@@ -102,64 +101,6 @@ def _bounds(found: Evaluation) -> dict[str, Bounds]:
     """Bounds of the cost and of every measure, from whatever state."""
     pairs = {COST: found.bounds, **found.measures}
     return {name: (float(np.min(low)), float(np.max(high))) for name, (low, high) in pairs.items()}
-
-
-# --- families -------------------------------------------------------------------------------------
-
-
-def _best_of(system: Any, family: Family, settings: Settings) -> Row:
-    """The best member of a family, on the states of the system's model."""
-    model = model_of(system, settings.caps)
-    best = best_member(
-        model,
-        family,
-        tolerance=min(settings.tolerance, ROW),
-        threads=settings.threads,
-        time_limit=settings.time_left,
-        progress=_members_done(settings),
-    )
-    heuristic = Heuristic(
-        f"{BEST}{family.name}",
-        rule=family.member(*best.vector),
-        notes=(*family.notes, *_how_found(best)),
-    )
-    if best.status is Status.INTERRUPTED:
-        settings = replace(settings, progress=None)  # the rest is short
-    row = _row(system, _evaluate(model, best.policy, settings), heuristic, settings)
-    status = row.status if best.status is Status.CONVERGED else best.status.name.lower()
-    return replace(
-        row, status=status, family=family.name, parameter=best.parameter, members=family.size
-    )
-
-
-def _members_done(settings: Settings) -> Any:
-    """Progress of a search as that of a solve: members done, bounds of the least cost so far."""
-    tell = settings.progress
-    return None if tell is None else lambda done, _, lower, upper: tell(done, lower, upper)
-
-
-def _how_found(best: BestMember) -> list[str]:
-    """How far the best member is known to be the best."""
-    size, done = best.family.size, best.evaluated
-    found = []
-    if best.status is not Status.CONVERGED:
-        found.append(f"the best of the {done} of {size} members that were evaluated by then")
-    elif not best.exhaustive:
-        found.append(f"found by bisection, {done} of {size} members: the cost is unimodal")
-    if best.equals:
-        found.append(
-            f"as good, as far as the bounds tell: {_vectors(best, best.equals)}; the first is given"
-        )
-    if best.same:
-        found.append(f"the same policy: {_vectors(best, best.same)}")
-    return found
-
-
-def _vectors(best: BestMember, vectors: Sequence[tuple[float, ...]]) -> str:
-    """Parameter vectors in words, the first few of them."""
-    shown = [f"({text})" for text in best.named(vectors[:MOST_VECTORS])]
-    more = len(vectors) - MOST_VECTORS
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 # --- rules without a known box --------------------------------------------------------------------
@@ -211,7 +152,7 @@ def _growing(system: Truncated, heuristic: Heuristic, settings: Settings) -> Row
         LARGEST_EXACT if _has_last_box(heuristic) else LARGEST_ESTIMATE,
     )
     if status == "exact":
-        return _row(system, found.below, heuristic, settings)
+        return row_of(system, found.below, heuristic, settings)
     if status == "too_many_states" and not found.first:
         status = "estimated"
     return _estimated(system, heuristic, found.bounds, found.states, status)
@@ -247,7 +188,7 @@ def _stopped(
     """The rule on a box, paying at the caps, and along which axes it would leave."""
     model = system.model(caps, edge)
     policy, leaves = _paying_at_caps(model, heuristic.rule)
-    return _evaluate(model, policy, settings), leaves
+    return evaluate_policy(model, policy, settings), leaves
 
 
 def _dearest(

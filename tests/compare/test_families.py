@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import mdpcloud as mc
 from mdpcloud.cli import app, tables
-from mdpcloud.compare import Comparison, evaluate_policies, pictures, simulate_policies, size
+from mdpcloud.compare import Comparison, evaluate_policies, maps, pictures, simulate_policies, size
 from mdpcloud.errors import NoLimitError
 from mdpcloud.policies.complete_sharing import complete_sharing
 from mdpcloud.policies.family import Family, Parameter
@@ -276,10 +276,10 @@ def test_a_rule_is_not_drawn_outside_the_states() -> None:
     found = compared()
     optimum = found.optimum
     assert optimum is not None
-    part = pictures._slice(found, optimum.model, optimum.kind)
-    maps = list(pictures._maps(found, optimum.model, optimum.policy, part, ["accept", "reject"]))
-    drawn = {tuple(map(tuple, table >= 0)) for _, table in maps}
-    assert len(maps) == 6
+    part = maps._slice(found, optimum.model, optimum.kind)
+    drawn_maps = list(maps._maps(found, optimum.model, optimum.policy, part, ["accept", "reject"]))
+    drawn = {tuple(map(tuple, table >= 0)) for _, table in drawn_maps}
+    assert len(drawn_maps) == 6
     assert len(drawn) == 1
 
 

@@ -404,14 +404,14 @@ def test_a_known_box_that_is_too_large_leaves_the_estimate(monkeypatch: pytest.M
 def test_an_evaluation_of_a_large_box_that_stalls_leaves_the_estimate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evaluate = rows._evaluate
+    evaluate = rows.evaluate_policy
 
     def stalling(model: Any, *arguments: Any) -> Any:
         found = evaluate(model, *arguments)
         large = found.values.size > 900
         return dataclasses.replace(found, status=Status.STALLED) if large else found
 
-    monkeypatch.setattr(rows, "_evaluate", stalling)
+    monkeypatch.setattr(rows, "evaluate_policy", stalling)
     (row,) = evaluate_policies(LARGE, ["individually_optimal"])
     assert row.status == "estimated"
     assert row.states <= 900
