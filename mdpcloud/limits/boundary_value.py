@@ -54,6 +54,7 @@ Pair: TypeAlias = tuple[float, float]
 NODES = 16  # in each panel; twice as many give the result
 MOST_PANELS = 500  # the last one ends at 1e-150
 WORST = 1e-9  # error of log phi beyond which there is no result
+FARTHEST = 1e30  # largest ratio of two rates
 EPS = float(np.finfo(float).eps)
 
 
@@ -116,7 +117,8 @@ def full_centres(arrivals: Pair, capacities: Pair, probabilities: Pair) -> FullC
     NoLimitError
         When the walk is not positive recurrent.
     SolveError
-        When the estimated error of log phi exceeds `WORST`.
+        When the estimated error of log phi exceeds `WORST`, or two rates differ by more than a
+        factor of `FARTHEST`.
 
     Examples
     --------
@@ -126,6 +128,12 @@ def full_centres(arrivals: Pair, capacities: Pair, probabilities: Pair) -> FullC
     0.4
     """
     check_recurrent(arrivals, capacities, probabilities)
+    rates = (*arrivals, *capacities)
+    if max(rates) > FARTHEST * min(rates):
+        raise SolveError(
+            f"the rates {', '.join(f'{rate:g}' for rate in rates)} differ by a factor beyond "
+            f"{FARTHEST:g}, too much for floating point"
+        )
     if arrivals[0] > capacities[0]:
         return _solved(arrivals, capacities, probabilities)
     mirrored = _solved(arrivals[::-1], capacities[::-1], probabilities[::-1])

@@ -249,3 +249,8 @@ def test_the_boundary_values_have_no_winding() -> None:
         w = (1 / x - 1) / (1 / y - 1)
         assert w == pytest.approx((a2 * y - l2) / (l1 - a1 * x))
         assert 0.0 < -cmath.phase((p1 - w) * (1 - p2 * w.conjugate())) < math.pi / 2
+
+
+def test_rates_too_far_apart_are_refused() -> None:
+    with pytest.raises(SolveError, match="differ by a factor"):
+        full_centres((2.0, 2e40), (1.0, 1e40), (0.5, 0.5))
