@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.cooperation import conditions
-from mdpcloud.limits.cooperation_point import Pair, TwoCentres, kept
+from mdpcloud.limits.cooperation_point import Pair, TwoCentres, balance, inner, kept
 from mdpcloud.limits.trajectory import Mode, Trajectory, integrate
 
 __all__ = ["trajectory"]
@@ -119,17 +119,14 @@ class _Fluid:
         change: Array = self.arrivals + np.array([-a, a, b, -b]) - self.services * x
         return change
 
-    def balance(self, x: Array) -> Pair:
-        """Right sides of the balances."""
-        b0, b1 = self.guarded @ (self.services * x)
-        (_, l01), (l10, _) = self.centres.arrival_rates
-        return float(b0 - l10 - self.most[1]), float(b1 - l01 - self.most[0])
+    def _balance(self, x: Array) -> Pair:
+        return balance(self.centres, ((x[0], x[1]), (x[2], x[3])))
 
     def rates(self, sides: Sides, x: Array) -> Pair:
         """Rates (l_00 g_0, l_11 g_1) at which jobs are kept; in a box or not."""
-        (r, c), (b0, b1) = self.centres.needs, self.balance(x)
+        (r, c), (b0, b1) = self.centres.needs, self._balance(x)
         if sides == ("at", "at"):
-            return (c * b0 + b1) / (r * c - 1.0), (b0 + r * b1) / (r * c - 1.0)
+            return inner((r, c), (b0, b1))
         w0, w1 = (most * (side == "below") for most, side in zip(self.most, sides, strict=True))
         if sides[0] == "at":
             return (b0 + w1) / r, w1
@@ -186,7 +183,7 @@ class _Fluid:
         at = [p for p in (0, 1) if sides[p] == "at"]
         if all(self._stays(p, sides, x) for p in at):
             return sides
-        right, w, found = self.balance(x), list(self.rates(sides, x)), list(sides)
+        right, w, found = self._balance(x), list(self.rates(sides, x)), list(sides)
         if len(at) == 2:
             w = list(kept(self.centres.needs, right, self.most))
         for p in at:

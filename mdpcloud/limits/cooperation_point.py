@@ -24,12 +24,25 @@ nine candidates.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from mdpcloud.errors import NoLimitError
 
-__all__ = ["Equilibrium", "Pair", "TwoCentres", "fixed_point", "is_at", "kept", "regime_of", "used"]
+__all__ = [
+    "Equilibrium",
+    "Pair",
+    "TwoCentres",
+    "balance",
+    "fixed_point",
+    "inner",
+    "is_at",
+    "kept",
+    "mean_kept",
+    "regime_of",
+    "used",
+]
 
 Pair: TypeAlias = tuple[float, float]
 
@@ -121,13 +134,36 @@ def kept(needs: Pair, right: Pair, most: Pair) -> Pair:
     def mistake(w: Pair) -> float:
         return max(abs(w[0] - first(w[1])), abs(w[1] - second(w[0])))
 
-    inner = (c * b0 + b1) / (r * c - 1.0), (b0 + r * b1) / (r * c - 1.0)
-    candidates: list[Pair] = [inner]
+    candidates = [inner(needs, right)]
     candidates += [(w0, second(w0)) for w0 in (0.0, most[0])]
     candidates += [(first(w1), w1) for w1 in (0.0, most[1])]
     candidates += itertools.product((0.0, most[0]), (0.0, most[1]))
     w0, w1 = min(candidates, key=mistake)
     return min(max(w0, 0.0), most[0]), min(max(w1, 0.0), most[1])
+
+
+def balance(centres: TwoCentres, jobs: tuple[Pair, Pair]) -> Pair:
+    """Right sides (b_0, b_1) of the balances of Proposition 3.3, for w_p = l_pp g_p."""
+    (l00, l01), (l10, l11) = centres.arrival_rates
+    (x00, x01), (x10, x11) = jobs
+    (m0, m1), (r, c) = centres.service_rates, centres.needs
+    return r * m0 * x00 + m1 * x10 - l10 - l11, c * m1 * x11 + m0 * x01 - l01 - l00
+
+
+def inner(needs: Pair, right: Pair) -> Pair:
+    """Solution (w_0, w_1) of the equations above, in the box or not."""
+    (r, c), (b0, b1) = needs, right
+    return (c * b0 + b1) / (r * c - 1.0), (b0 + r * b1) / (r * c - 1.0)
+
+
+def mean_kept(centres: TwoCentres, jobs: tuple[Pair, Pair]) -> Pair:
+    """(g_0, g_1) by Proposition 3.3 where so many jobs are present; nan without such arrivals.
+
+    Outside of (0, 1) the walk of the thresholds is not ergodic, and they are no probabilities.
+    """
+    w0, w1 = inner(centres.needs, balance(centres, jobs))
+    l00, l11 = centres.arrival_rates[0][0], centres.arrival_rates[1][1]
+    return w0 / l00 if l00 else math.nan, w1 / l11 if l11 else math.nan
 
 
 def fixed_point(centres: TwoCentres) -> Equilibrium:
