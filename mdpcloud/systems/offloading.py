@@ -374,7 +374,8 @@ class Offloading:
 
         Examples
         --------
-        >>> Offloading((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), (1.0, 1.0), (1.0, 3.0)).fluid_bound()
+        >>> system = Offloading((6.0, 7.0), (1.0, 1.0), (4.0, 8.0), (1.0, 1.0), (1.0, 3.0))
+        >>> round(system.fluid_bound(), 12)
         1.0
         """
         return least_loss(

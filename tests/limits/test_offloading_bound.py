@@ -21,7 +21,7 @@ def test_the_cheaper_class_loses_what_cannot_be_served(record: Any) -> None:
     arrivals = record["lambda1"], record["lambda2"]
     capacities = record["mu1"] * record["C1"], record["mu2"] * record["C2"]
     found = least_loss(arrivals, capacities, (record["w1"], record["w2"]), BOTH)
-    assert found == pytest.approx(record["fluid_lower_bound"], rel=1e-14)
+    assert found == pytest.approx(record["fluid_lower_bound"], rel=1e-13)
 
 
 @given(st.tuples(RATES, RATES), st.tuples(RATES, RATES), st.tuples(RATES, RATES))
