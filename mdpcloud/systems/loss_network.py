@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
 
-from mdpcloud.errors import InputError
+from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -38,10 +38,15 @@ from mdpcloud.queues.product_form import LARGEST_LATTICE, points, product_form_l
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_count
 
+if TYPE_CHECKING:
+    from mdpcloud.limits.fixed_point import FixedPoint
+    from mdpcloud.limits.trajectory import Trajectory
+
 __all__ = ["LossNetwork"]
 
 LARGEST_GRID = 1000  # members of a family whose best one is searched for
 ROUNDING = 2.0**-53
+ON_BOUNDARY = 1e-12  # of a capacity: what is spare there may be a rounding error
 
 Rate: TypeAlias = Annotated[float, Ge(0), Unit("1/time")]
 ServiceRate: TypeAlias = Annotated[float, Gt(0), Unit("1/time")]
@@ -286,8 +291,7 @@ class LossNetwork:
         if min(sizes) > LARGEST_LATTICE:
             return None
         rates = scaled(self.arrival_rates, self.scale)
-        loads = [rate / mu for rate, mu in zip(rates, self.service_rates, strict=True)]
-        law = product_form_law(capacities, loads, self.requirements)
+        law = product_form_law(capacities, self._loads(self.scale), self.requirements)
         error = law.error + 2.1 * ROUNDING * (sum(self._largest_jobs) + 2.0)
         losses = [w * rate * b for w, rate, b in zip(self.costs, rates, law.blocking, strict=True)]
         cost = sum(losses)
@@ -301,6 +305,127 @@ class LossNetwork:
                 "cost": (error + len(losses) * ROUNDING) * cost,
             },
             notes=notes,
+        )
+
+    def fixed_point(self, form: Literal["kelly", "knapsack"] = "kelly") -> FixedPoint:
+        """Erlang's fixed point of the finite system, which takes resources as independent.
+
+        Parameters
+        ----------
+        form : {"kelly", "knapsack"}
+            Units blocked one by one, with a unique solution; or jobs as one request, which is
+            better where they need several units. See `mdpcloud.limits.fixed_point`.
+
+        Examples
+        --------
+        >>> series = LossNetwork((8.0,), (1.0,), ((1,), (1,)), (10.0, 10.0))
+        >>> round(series.fixed_point().blocking[0], 9), round(series.exact().blocking[0], 9)
+        (0.172170163, 0.121661064)
+        """
+        from mdpcloud.limits.fixed_point import erlang_fixed_point, knapsack_fixed_point
+
+        forms = {"kelly": erlang_fixed_point, "knapsack": knapsack_fixed_point}
+        if form not in forms:
+            raise InputError(f"form must be one of {', '.join(map(repr, forms))}, not {form!r}")
+        return forms[form](self._loads(self.scale), self.requirements, self._finite[0])
+
+    def _loads(self, scale: float) -> list[float]:
+        rates = scaled(self.arrival_rates, scale)
+        return [rate / mu for rate, mu in zip(rates, self.service_rates, strict=True)]
+
+    # --- the limit --------------------------------------------------------------------------------
+
+    def limit(self) -> Measures:
+        """Kelly's large-scale limit under complete sharing, per unit of the scale.
+
+        See `mdpcloud.limits.kelly`; the errors are certified.
+
+        Examples
+        --------
+        >>> limit = LossNetwork((0.8, 0.4), (1.0, 1.0), ((1, 2),), (1.0,), scale=100).limit()
+        >>> limit.regime, [round(b, 12) for b in limit.blocking]
+        ('overload', [0.275255128608, 0.474744871392])
+        """
+        from mdpcloud.limits.kelly import kelly_limit
+
+        found = kelly_limit(self._loads(1.0), self.requirements, self.capacities)
+        prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
+        critical = [
+            i
+            for i, (spare, c) in enumerate(zip(found.spare, self.capacities, strict=True))
+            if i not in found.saturated and spare <= ON_BOUNDARY * c
+        ]
+        regime = "overload" if found.saturated else "critical" if critical else "underload"
+        notes = [f"resource {i} is saturated" for i in found.saturated]
+        notes += [
+            f"resource {i} is loaded to its capacity: the limit is continuous there, and is "
+            "approached as one over the square root of the scale"
+            for i in critical
+        ]
+        return Measures(
+            found.blocking,
+            found.jobs,
+            sum(p * b for p, b in zip(prices, found.blocking, strict=True)),
+            errors={
+                "blocking": found.error,
+                "mean_jobs": found.jobs_error,
+                "cost": sum(prices) * (found.error + ROUNDING * (len(prices) + 2)),
+            },
+            regime=regime,
+            notes=tuple(notes),
+        )
+
+    def fluid(
+        self,
+        horizon: float,
+        start: Sequence[float] | None = None,
+        times: Sequence[float] | None = None,
+    ) -> Trajectory:
+        """Jobs of each class in the fluid limit of a link, per unit of the scale.
+
+        Parameters
+        ----------
+        horizon : float
+        start : sequence of float, optional
+            Jobs at time 0, within the capacity; none by default.
+        times : sequence of float, optional
+
+        Raises
+        ------
+        NoLimitError
+            When there are several resources.
+        """
+        from mdpcloud.limits.link_fluid import link_fluid
+
+        if len(self.capacities) > 1:
+            raise NoLimitError(
+                f"requirements has {len(self.capacities)} rows: the fluid trajectory is known for "
+                "one resource only, as the free capacities of several are one walk in as many "
+                "dimensions"
+            )
+        return link_fluid(
+            self.arrival_rates,
+            self.service_rates,
+            self.requirements[0],
+            self.capacities[0],
+            horizon,
+            start,
+            times,
+        )
+
+    def fluid_bound(self) -> float:
+        """Lower bound of the cost of every policy of the finite system.
+
+        See `mdpcloud.limits.loss_bound`: accepted jobs are within the capacities on average.
+        """
+        from mdpcloud.limits.loss_bound import least_rejection_cost
+
+        return least_rejection_cost(
+            scaled(self.arrival_rates, self.scale),
+            self.service_rates,
+            self.requirements,
+            self._finite[0],
+            self.costs,
         )
 
 

@@ -1,5 +1,6 @@
 """Loss networks: the model, its optimum, complete sharing and reservation."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.engine import compile_model
-from mdpcloud.errors import InputError
+from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.policies.family import Family
 from mdpcloud.queues import kaufman_roberts
 from mdpcloud.systems import LossNetwork
@@ -167,6 +168,71 @@ def test_reservation_looks_at_the_resources_that_a_job_needs() -> None:
     state = space.axes.state((0, 2))
     assert str(rules["arrival 0"](state)) == "reject"  # 2 of resource 0, but 1 of resource 1
     assert str(rules["arrival 1"](state)) == "accept"
+
+
+# --- approximation and limit ----------------------------------------------------------------------
+
+
+def test_the_fixed_point_is_that_of_the_finite_system_in_the_form_asked_for() -> None:
+    case = S2["two_resource"]
+    half = tuple(c / 2.0 for c in case["C"])
+    rates = tuple(rho / 2.0 for rho in case["rho"])
+    system = LossNetwork(rates, (1.0, 1.0), case["A"], half, scale=2.0)
+    for form in ("kelly", "knapsack"):
+        known = case[f"efpa_{form}"]["L"]
+        assert system.fixed_point(form).blocking == pytest.approx(known, rel=1e-9)
+    with pytest.raises(InputError, match="form must be one of 'kelly', 'knapsack'"):
+        system.fixed_point("erlang")  # type: ignore[arg-type]
+
+
+def test_the_limit_is_approached_by_the_exact_measures() -> None:
+    dual = S2["kelly_dual"]
+    for scale, blocking in dual["finiteN"].items():
+        system = LossNetwork(dual["rho"], (1.0, 1.0), dual["A"], dual["c"], scale=float(scale))
+        exact, limit = system.exact(), system.limit()
+        assert exact is not None
+        assert exact.blocking == pytest.approx(blocking, rel=1e-12)
+        assert limit.blocking == pytest.approx((0.3, 0.25), abs=limit.errors["blocking"] + 1e-16)
+        assert limit.cost == pytest.approx(0.5, abs=1e-14)
+        assert limit.notes == ("resource 0 is saturated", "resource 1 is saturated")
+        assert np.array(exact.mean_jobs) / float(scale) == pytest.approx(limit.mean_jobs, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "regime"), [(0.9, "overload"), (1.0, "critical"), (1.1, "underload")]
+)
+def test_regimes_are_named_and_their_boundary_is_noted(capacity: float, regime: str) -> None:
+    system = link(arrival_rates=(0.5, 0.25), capacities=(capacity,), scale=10.0)
+    limit = system.limit()
+    assert limit.regime == regime
+    assert (limit.blocking[0] > 0.0) == (regime == "overload")
+    assert ("continuous there" in " ".join(limit.notes)) == (regime == "critical")
+
+
+def test_the_fluid_path_of_a_link_ends_at_the_limit() -> None:
+    system = link(arrival_rates=(0.8, 0.4), capacities=(1.0,), scale=100.0)
+    path = system.fluid(40.0, times=[0.0, 40.0])
+    assert path.labels == ("mean_jobs[0]", "mean_jobs[1]")
+    assert path.states[-1] == pytest.approx(system.limit().mean_jobs, abs=1e-7)
+    with pytest.raises(NoLimitError, match="one resource only"):
+        LossNetwork((1.0,), (1.0,), ((1,), (1,)), (3.0, 4.0)).fluid(1.0)
+
+
+@settings(max_examples=20)
+@given(networks())
+def test_the_fluid_bound_is_below_the_optimum(system: LossNetwork) -> None:
+    bound = system.fluid_bound()
+    assert 0.0 <= bound <= mc.solve(system.model()).bounds[1] * (1 + 1e-12)
+
+
+@settings(max_examples=20)
+@given(networks(), st.floats(1.0, 4.0))
+def test_the_fluid_bound_grows_with_the_load_and_is_below_the_limit(
+    system: LossNetwork, factor: float
+) -> None:
+    more = replace(system, arrival_rates=tuple(factor * rate for rate in system.arrival_rates))
+    assert system.fluid_bound() <= more.fluid_bound() * (1 + 1e-12)
+    assert system.fluid_bound() <= system.limit().cost * (1 + 1e-12)
 
 
 # --- parameters -----------------------------------------------------------------------------------
