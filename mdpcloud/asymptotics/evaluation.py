@@ -19,19 +19,20 @@ from mdpcloud.systems.measures import Measures
 
 __all__ = [
     "Effort",
-    "Finite",
+    "Found",
     "Progress",
     "at_scale",
     "curves_of",
     "evaluated",
     "limit_series",
+    "limits_along",
     "measure_label",
     "point_series",
     "value_per_unit",
 ]
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-Finite: TypeAlias = tuple[Measures, str]
+Found: TypeAlias = tuple[Measures, str]
 
 PER_UNIT = ("mean_jobs", "cost")  # of a limit; those of a finite system are divided by its scale
 LABELS = {
@@ -69,7 +70,7 @@ class Effort:
             self.progress(done, total, what)
 
 
-def evaluated(systems: Sequence[tuple[str, Any]], effort: Effort) -> list[Finite]:
+def evaluated(systems: Sequence[tuple[str, Any]], effort: Effort) -> list[Found]:
     """Measures of finite systems, each with its name for the progress, and how they were found."""
     found = []
     for done, (name, system) in enumerate(systems):
@@ -121,24 +122,33 @@ def measure_label(name: str) -> str:
     return LABELS.get(kind, kind)
 
 
-def limit_series(
-    name: str, x: Sequence[float], systems: Sequence[Any], curve: str
-) -> tuple[Series, list[str]]:
-    """A measure of the limit at each x, nan where there is none; and why there is none."""
-    values, notes = [], []
-    for place, system in zip(x, systems, strict=True):
+def limits_along(
+    x: Sequence[float], systems: Sequence[Any], curve: str, effort: Effort
+) -> tuple[list[Measures | None], list[str]]:
+    """The limit at each x, and why there is none where there is none."""
+    limits, notes = [], []
+    for done, (place, system) in enumerate(zip(x, systems, strict=True)):
+        effort.tell(done, len(x), ", ".join(filter(None, ("limit", curve))))
         found, reasons = limit_measures(system)
+        limits.append(found)
         if found is None:
             notes += [f"{curve or 'limit'} at {place:g}: {reason}" for reason in reasons]
-        values.append(np.nan if found is None else measure_at(found, name)[0])
-    return Series("limit", [*x], values, curve), notes
+    return limits, notes
+
+
+def limit_series(
+    name: str, x: Sequence[float], limits: Sequence[Measures | None], curve: str
+) -> Series:
+    """A measure of the limit at each x, nan where there is none."""
+    values = [np.nan if found is None else measure_at(found, name)[0] for found in limits]
+    return Series("limit", [*x], values, curve)
 
 
 def point_series(
     kind: str,
     name: str,
     x: Sequence[float],
-    found: Sequence[Finite],
+    found: Sequence[Found],
     scales: Sequence[float],
     curve: str,
     look: Look,

@@ -63,8 +63,10 @@ def scales_chart(system: Any, settings: Scales, effort: Effort) -> Chart:
         panels.append(Panel(title, "scale N", measure_label(name), tuple(values), logarithmic="x"))
         if errors:
             guides = _guides(errors)
-            label = f"|finite − limit| of {title}"
-            panels.append(Panel(label, "scale N", "distance", (*guides, *errors), logarithmic="xy"))
+            label = f"{title}: distance from the limit"
+            panels.append(
+                Panel(label, "scale N", "|finite − limit|", (*guides, *errors), logarithmic="xy")
+            )
     return Chart(tuple(panels), tuple(dict.fromkeys(notes)))
 
 

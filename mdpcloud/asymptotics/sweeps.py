@@ -9,18 +9,19 @@ import numpy as np
 
 from mdpcloud.asymptotics.evaluation import (
     Effort,
-    Finite,
+    Found,
     at_scale,
     curves_of,
     evaluated,
     limit_series,
+    limits_along,
     measure_label,
     point_series,
 )
 from mdpcloud.asymptotics.places import with_value
-from mdpcloud.asymptotics.settings import Axis, Sweep
-from mdpcloud.asymptotics.settings import Finite as FiniteSettings
+from mdpcloud.asymptotics.settings import Finite, Sweep
 from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.systems.measures import Measures
 
 __all__ = ["sweep_chart"]
 
@@ -41,25 +42,33 @@ def sweep_chart(system: Any, settings: Sweep, effort: Effort) -> Chart:
         When a path, a value or a measure is not one of the system's.
     """
     curves = curves_of(system, settings.curves)
-    notes: list[str] = []
+    limits, notes = _limits(curves, settings, effort)
     points = _points(curves, settings, effort)
-    chosen = settings.titles or settings.measures
+    x_label = settings.x.label or settings.x.path
+    whole = "x" if all(value.is_integer() for value in settings.x.grid) else ""
     panels = []
-    for name, title in zip(settings.measures, chosen, strict=True):
-        series: list[Series] = []
-        if settings.limit:
-            for curve, one in curves:
-                line, reasons = _limit(name, one, settings.x, curve)
-                series += [line] if np.isfinite(line.y).any() else []
-                notes += reasons
-        series += _finite(name, settings.finite, points)
-        x_label = settings.x.label or settings.x.path
-        whole = "x" if all(value.is_integer() for value in settings.x.grid) else ""
-        panels.append(Panel(title, x_label, measure_label(name), tuple(series), whole=whole))
-    return Chart(tuple(panels), tuple(dict.fromkeys(notes)))
+    for name, title in zip(settings.measures, settings.titles or settings.measures, strict=True):
+        lines = [limit_series(name, settings.x.grid, one, curve) for curve, one in limits]
+        series = (*lines, *_finite(name, settings.finite, points))
+        panels.append(Panel(title, x_label, measure_label(name), series, whole=whole))
+    return Chart(tuple(panels), notes)
 
 
-Points = list[tuple[str, float, list[float], list[Finite]]]
+def _limits(
+    curves: Sequence[tuple[str, Any]], settings: Sweep, effort: Effort
+) -> tuple[list[tuple[str, list[Measures | None]]], tuple[str, ...]]:
+    """Per curve the limits along the axis, where there are any; and why there are none."""
+    limits, notes = [], []
+    for curve, one in curves if settings.limit else ():
+        systems = [with_value(one, settings.x.path, value) for value in settings.x.grid]
+        found, reasons = limits_along(settings.x.grid, systems, curve, effort)
+        notes += reasons
+        if any(limit is not None for limit in found):
+            limits.append((curve, found))
+    return limits, tuple(dict.fromkeys(notes))
+
+
+Points = list[tuple[str, float, list[float], list[Found]]]
 
 
 def _points(curves: Sequence[tuple[str, Any]], settings: Sweep, effort: Effort) -> Points:
@@ -83,7 +92,7 @@ def _points(curves: Sequence[tuple[str, Any]], settings: Sweep, effort: Effort) 
     ]
 
 
-def _some(grid: Sequence[float], finite: FiniteSettings) -> list[float]:
+def _some(grid: Sequence[float], finite: Finite) -> list[float]:
     if finite.values is not None:
         return [*finite.values]
     if finite.points is None:
@@ -92,12 +101,7 @@ def _some(grid: Sequence[float], finite: FiniteSettings) -> list[float]:
     return [grid[k] for k in dict.fromkeys(places.tolist())]
 
 
-def _limit(name: str, system: Any, x: Axis, curve: str) -> tuple[Series, list[str]]:
-    systems = [with_value(system, x.path, value) for value in x.grid]
-    return limit_series(name, x.grid, systems, curve)
-
-
-def _finite(name: str, finite: FiniteSettings | None, points: Points) -> list[Series]:
+def _finite(name: str, finite: Finite | None, points: Points) -> list[Series]:
     if finite is None:
         return []
     look = "marks" if finite.look == "points" else "line"
