@@ -30,13 +30,14 @@ mu_j >= A_j mu_0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.errors import NoLimitError
+from mdpcloud.errors import InputError, NoLimitError
 
 __all__ = ["Equilibrium", "Link", "equilibrium"]
 
@@ -64,6 +65,14 @@ class Link:
     capacity: float
     threshold: float
 
+    def __post_init__(self) -> None:
+        counts = {len(self.arrival_rates), len(self.service_rates), len(self.requirements)}
+        if len(counts) > 1 or not all(map(math.isfinite, (self.full_load, self.low_load))):
+            raise InputError(
+                f"{self}: there must be one rate and requirement for each class, and their loads "
+                "must be finite"
+            )
+
     @property
     def rho(self) -> NDArray[np.float64]:
         """Offered jobs of each class."""
@@ -73,12 +82,13 @@ class Link:
     @property
     def full_load(self) -> float:
         """<A, rho>, the load when every job is taken in full."""
-        return float(np.dot(self.requirements, self.rho))
+        each = zip(self.requirements, self.arrival_rates, self.service_rates, strict=True)
+        return float(sum(units * rate / service for units, rate, service in each))
 
     @property
     def low_load(self) -> float:
         """Lambda/mu_0, the load when every job is downgraded."""
-        return sum(self.arrival_rates) / self.service_rates[0]
+        return float(sum(self.arrival_rates) / self.service_rates[0])
 
 
 @dataclass(frozen=True)

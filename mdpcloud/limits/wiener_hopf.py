@@ -2,8 +2,9 @@
 
 Close to its threshold C0 a large link with u units in use moves as the walk m = u - C0 on the
 integers: by -A_j at rate b_j everywhere, by +A_j at rate lambda_j from m < 0, and by +1 at rate
-Lambda = sum_j lambda_j from m >= 0, where jobs are downgraded. With phi^+(z) = sum_{m >= 0} pi(m) z^m and
-phi^-(z) = sum_{m < 0} pi(m) z^m its balance equations are k^+(z) phi^+(z) + k^-(z) phi^-(z) = 0,
+Lambda = sum_j lambda_j from m >= 0, where jobs are downgraded. Its balance equations are
+k^+(z) phi^+(z) + k^-(z) phi^-(z) = 0, phi^+(z) = sum_{m >= 0} pi(m) z^m and
+phi^-(z) = sum_{m < 0} pi(m) z^m, with
 
     k^+(z) = Lambda (z - 1) + sum_j b_j (z^-A_j - 1),
     k^-(z) = sum_j lambda_j (z^A_j - 1) + sum_j b_j (z^-A_j - 1).

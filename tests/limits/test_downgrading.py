@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from mdpcloud.errors import NoLimitError
+from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.downgrading import Link, equilibrium
 from mdpcloud.limits.downgrading_bound import fluid_bound
 from mdpcloud.limits.wiener_hopf import walk_law
@@ -201,6 +201,18 @@ class TestLimit:
     def test_exists_for_every_link_that_downgrading_relieves(self, link):
         assert link.low_load < link.full_load
         assert "only local stability" not in " ".join(equilibrium(link).notes)
+
+
+class TestBadInput:
+    def test_loads_beyond_the_range_of_numbers_are_refused(self):
+        with pytest.raises(InputError, match="loads must be finite"):
+            replace(USUAL, arrival_rates=(1e308, 1e308))
+        with pytest.raises(InputError, match="loads must be finite"):
+            replace(USUAL, service_rates=(1.0, 1e-320))
+
+    def test_lists_of_different_lengths_are_refused(self):
+        with pytest.raises(InputError, match="one rate and requirement for each class"):
+            Link((0.3, 0.4), (1.0,), (1, 2), 1.0, 0.5)
 
 
 class TestFluidBound:

@@ -144,6 +144,12 @@ class TestUnusualRoots:
         without = walk_law((0.3, 0.4, 0.0), (0.35, 0.2, 0.01), (1, 2, 5))
         assert one.probabilities(-9, 9) == pytest.approx(without.probabilities(-9, 9), abs=1e-13)
 
+    def test_roots_beyond_the_range_of_numbers_are_missed_with_an_error(self):
+        with pytest.raises(
+            SolveError, match=r"5 and 3, besides 1 and z2; the walk has 4, 0, 4 and 4"
+        ):
+            walk_law((0.3, 0.4, 1e-100), (0.35, 0.2, 0.01), (1, 2, 5))
+
     def test_requirements_may_be_large(self):
         law = walk_law((0.3, 0.4), (0.6, 0.003), (1, 100))
         assert law.error < 1e-11
