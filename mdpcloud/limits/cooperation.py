@@ -11,7 +11,7 @@ below or above its threshold, and that the source's local conditions are not nee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mdpcloud.errors import NoLimitError
 from mdpcloud.limits.cooperation_point import (
@@ -94,7 +94,7 @@ def equilibrium(centres: TwoCentres) -> Equilibrium:
     notes = [f"on the boundary of the limit: {one}" for one in demanded if one.is_boundary]
     notes += _threshold_notes(centres, found)
     notes += _source_notes(centres, found)
-    return Equilibrium(found.kept, found.jobs, found.regime, tuple(notes))
+    return replace(found, notes=tuple(notes))
 
 
 def conditions(centres: TwoCentres) -> tuple[Condition, ...]:

@@ -28,6 +28,8 @@ import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from mdpcloud.errors import NoLimitError
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
 Pair: TypeAlias = tuple[float, float]
 
 ROUNDING = 1e-12  # of a probability: what counts as 0 or 1
+ROUNDED = 8.0 * float(np.finfo(float).eps)  # what the sums of a fixed point lose, relative
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,15 @@ class Equilibrium:
     jobs : ((x_00, x_01), (x_10, x_11))
         Per unit of the scale; row = type, column = centre.
     regime : str
+    error : float
+        Bound of what rounding does to the jobs, absolute.
     notes : tuple of str
     """
 
     kept: Pair
     jobs: tuple[Pair, Pair]
     regime: str
+    error: float
     notes: tuple[str, ...] = ()
 
     @property
@@ -187,7 +193,9 @@ def fixed_point(centres: TwoCentres) -> Equilibrium:
     shares = w[0] / most[0] if most[0] else 1.0, w[1] / most[1] if most[1] else 1.0
     jobs = (w[0], total[0] - w[0]), (total[1] - w[1], w[1])
     sides = [side_of(shares[p], centres.levels[p] - used(centres, jobs, p, p)) for p in (0, 1)]
-    return Equilibrium(shares, jobs, regime_of(*sides))
+    terms = max(*map(abs, centres.levels), *total, *most)
+    condition = (max(needs) + 1.0) / (needs[0] * needs[1] - 1.0)
+    return Equilibrium(shares, jobs, regime_of(*sides), ROUNDED * (1.0 + condition) * terms)
 
 
 def used(centres: TwoCentres, jobs: tuple[Pair, Pair], k: int, m: int) -> float:

@@ -21,26 +21,28 @@ centre 0, and guards resource k against type k, both counted round (modulo their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, MinLen, Unit
 
-from mdpcloud.errors import InputError
+from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.limits.cooperation import TwoCentres, equilibrium
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
 from mdpcloud.policies.complete_sharing import complete_sharing
-from mdpcloud.policies.family import Family, Option, Parameter, Rules, Stream
-from mdpcloud.policies.thresholds import thresholds
+from mdpcloud.policies.family import Family
 from mdpcloud.queues.border import checked_choice
 from mdpcloud.systems.base import Heuristic
-from mdpcloud.systems.measures import per_job, scaled, scaled_count
+from mdpcloud.systems.cooperation_centres import Centres, arrival
+from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
 
 if TYPE_CHECKING:
+    from mdpcloud.limits.trajectory import Trajectory
     from mdpcloud.simulate.protocol import Simulation
 
 __all__ = ["Cooperation"]
@@ -114,16 +116,18 @@ class Cooperation:
         for j, needs in enumerate(self.requirements):
             if not any(needs):
                 raise InputError(
-                    f"Cooperation: requirements[{j}] = {needs}; a job needs something at least"
+                    f"Cooperation: requirements[{j}] = {needs}; a job must need something"
                 )
-            if not any(self._most(j, k) for k in range(self.centres)):
+            centres = self._centres
+            if not any(centres.most(j, k) for k in range(centres.count)):
                 raise InputError(
                     f"Cooperation: a job of type {j} needs {needs} and fits in no centre; "
-                    f"capacities at scale {self.scale:g} are {self._capacities}"
+                    f"capacities at scale {self.scale:g} are {centres.capacities}"
                 )
 
     def _check_lengths(self) -> None:
-        types, resources, centres = self.types, len(self.requirements[0]), self.centres
+        types, resources = len(self.requirements), len(self.requirements[0])
+        centres = len(self.capacities)
         wanted = [
             ("arrival_rates", self.arrival_rates, types, "types (rows of requirements)"),
             ("service_rates", self.service_rates, types, "types (rows of requirements)"),
@@ -157,80 +161,27 @@ class Cooperation:
 
     # --- the finite system ------------------------------------------------------------------------
 
-    @property
-    def types(self) -> int:
-        """Number of job types."""
-        return len(self.requirements)
-
-    @property
-    def centres(self) -> int:
-        """Number of centres."""
-        return len(self.capacities)
-
     @cached_property
-    def _counts(self) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], tuple[str, ...]]:
+    def _rounded(self) -> tuple[Centres, tuple[int, ...], tuple[str, ...]]:
         """Capacities and levels at this scale, and notes on their rounding."""
-        capacities, notes = [], []
-        for k, row in enumerate(self.capacities):
-            named = [
-                scaled_count(f"capacities[{k}][{m}]", value, self.scale)
-                for m, value in enumerate(row)
-            ]
-            capacities.append(tuple(count for count, _ in named))
-            notes += [note for _, note in named if note]
-        levels = [
-            scaled_count(f"thresholds[{k}]", value, self.scale)
-            for k, value in enumerate(self.thresholds)
+        named = [
+            [(f"capacities[{k}][{m}]", value) for m, value in enumerate(row)]
+            for k, row in enumerate(self.capacities)
         ]
-        notes += [note for _, note in levels if note]
-        return tuple(capacities), tuple(count for count, _ in levels), tuple(notes)
+        named.append([(f"thresholds[{k}]", value) for k, value in enumerate(self.thresholds)])
+        found = [[scaled_count(name, value, self.scale) for name, value in row] for row in named]
+        counts = [tuple(count for count, _ in row) for row in found]
+        centres = Centres(self.requirements, tuple(counts[:-1]), self.remote_full, self.unfit)
+        return centres, counts[-1], tuple(note for row in found for _, note in row if note)
 
     @property
-    def _capacities(self) -> tuple[tuple[int, ...], ...]:
-        return self._counts[0]
+    def _centres(self) -> Centres:
+        return self._rounded[0]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was rounded."""
-        return self._counts[2]
-
-    def _most(self, j: int, k: int) -> int:
-        """Jobs of a type that fit in an empty centre."""
-        needs = zip(self.requirements[j], self._capacities[k], strict=True)
-        return min(capacity // need for need, capacity in needs if need)
-
-    @property
-    def _places(self) -> list[tuple[int, int]]:
-        """Types and centres, in the order of the coordinates."""
-        return [(j, k) for j in range(self.types) for k in range(self.centres)]
-
-    def _place(self, j: int, k: int) -> int:
-        return j * self.centres + k
-
-    def _next(self, k: int) -> int:
-        return (k + 1) % self.centres
-
-    def _used(self, k: int, m: int) -> Callable[[Any], Any]:
-        """Units of a resource in use in a centre, as a function of the state."""
-        parts = [
-            (self._place(j, k), needs[m]) for j, needs in enumerate(self.requirements) if needs[m]
-        ]
-        return lambda x: sum(need * x.jobs[i] for i, need in parts)
-
-    def _fits(self, k: int, needs: Sequence[int]) -> Callable[[Any], Any]:
-        """Whether there is room for a job in a centre, as a function of the state."""
-        limits = [
-            (self._used(k, m), capacity - need)
-            for m, (capacity, need) in enumerate(zip(self._capacities[k], needs, strict=True))
-        ]
-
-        def fits(x: Any) -> Any:
-            found: Any = True
-            for used, limit in limits:
-                found = found & (used(x) <= limit)
-            return found
-
-        return fits
+        return self._rounded[2]
 
     def model(self, caps: Sequence[int] | None = None) -> Model:
         """The model; the number of jobs of type j in centre k is ``x.jobs[j * centres + k]``.
@@ -242,11 +193,8 @@ class Cooperation:
         """
         if caps is not None:
             raise InputError("cooperation takes no caps: its capacities bound the state space")
-        nothing = (0,) * len(self.requirements[0])
-        rooms = [self._fits(k, nothing) for k in range(self.centres)]
-        events = [*(self._arrival(j, k) for j, k in self._places), *self._departures()]
-        return Model(Lattice(self._box(), where=partial(_all, rooms)), events,
-                     measures=self._measures())  # fmt: skip
+        space = Lattice(self._box(), where=self._centres.is_state)
+        return Model(space, self._events(), measures=self._measures())
 
     def _boxed(self) -> Model:
         """The model on the whole box, of which it never leaves what fits.
@@ -254,42 +202,45 @@ class Cooperation:
         Its arrivals look at two centres each, so that a simulation tabulates what becomes of them;
         a condition of the space looks at all centres.
         """
-        events = [
-            *(self._arrival(j, k, guarded=True) for j, k in self._places),
-            *self._departures(),
-        ]
-        return Model(Lattice(self._box()), events, measures=self._measures())
+        return Model(Lattice(self._box()), self._events(guarded=True), measures=self._measures())
 
     def _box(self) -> dict[str, tuple[int, ...]]:
-        return {"jobs": tuple(self._most(j, k) for j, k in self._places)}
+        return {"jobs": tuple(self._centres.most(j, k) for j, k in self._centres.places)}
 
-    def _arrival(self, j: int, k: int, guarded: bool = False) -> Event:
-        needs, following = self.requirements[j], self._next(k)
-        local, remote = (self._fits(c, needs) if guarded else None for c in (k, following))
-        actions = (
-            Action("local", step(jobs={self._place(j, k): +1}), allowed=local),
-            Action("remote", step(jobs={self._place(j, following): +1}),
-                   cost=self.forwarding_cost, allowed=remote),
-            Action("reject", cost=self.rejection_cost),
-        )  # fmt: skip
-        return Event(_arrival(j, k), self.scale * self.arrival_rates[j][k], actions)
-
-    def _departures(self) -> list[Event]:
-        return [
+    def _events(self, guarded: bool = False) -> list[Event]:
+        places = self._centres.places
+        departures = [
             Event(
                 f"departure {j} at {k}",
-                partial(_rate, self.service_rates[j], self._place(j, k)),
-                Action("leave", step(jobs={self._place(j, k): -1})),
+                partial(_rate, self.service_rates[j], i),
+                Action("leave", step(jobs={i: -1})),
             )
-            for j, k in self._places
+            for i, (j, k) in enumerate(places)
         ]
+        return [*(self._arrival(j, k, guarded) for j, k in places), *departures]
+
+    def _arrival(self, j: int, k: int, guarded: bool) -> Event:
+        centres, needs = self._centres, self.requirements[j]
+        following = centres.following(k)
+        local, remote = (centres.fits(c, needs) if guarded else None for c in (k, following))
+        actions = (
+            Action("local", step(jobs={centres.place(j, k): +1}), allowed=local),
+            Action(
+                "remote",
+                step(jobs={centres.place(j, following): +1}),
+                cost=self.forwarding_cost,
+                allowed=remote,
+            ),
+            Action("reject", cost=self.rejection_cost),
+        )
+        return Event(arrival(j, k), self.scale * self.arrival_rates[j][k], actions)
 
     def _measures(self) -> dict[str, Any]:
         measures: dict[str, Any] = {}
-        for j, k in self._places:
-            measures[f"rejection_rate[{j}][{k}]"] = (_arrival(j, k), "reject")
-            measures[f"forwarding_rate[{j}][{k}]"] = (_arrival(j, k), "remote")
-            measures[f"mean_jobs[{j}][{k}]"] = partial(_rate, 1.0, self._place(j, k))
+        for i, (j, k) in enumerate(self._centres.places):
+            measures[f"rejection_rate[{j}][{k}]"] = (arrival(j, k), "reject")
+            measures[f"forwarding_rate[{j}][{k}]"] = (arrival(j, k), "remote")
+            measures[f"mean_jobs[{j}][{k}]"] = partial(_rate, 1.0, i)
         return measures
 
     def derived(
@@ -300,62 +251,15 @@ class Cooperation:
 
     # --- policies ---------------------------------------------------------------------------------
 
-    def _guarded(self, k: int) -> int:
-        return k % len(self.requirements[0])
-
-    def _streams(self) -> list[Stream]:
-        return [self._stream(j, k) for j, k in self._places]
-
-    def _stream(self, j: int, k: int) -> Stream:
-        fits = self._fits(k, self.requirements[j])
-        guarded = j == k % self.types
-        used = self._used(k, self._guarded(k)) if guarded else None
-        options = [
-            Option("local", fits, used=used),
-            Option("remote", self._fits(self._next(k), self.requirements[j])),
-        ]
-        if guarded and self.unfit == "reject":
-            options.insert(0, Option("reject", lambda x: ~fits(x), used=used))
-        if guarded and self.remote_full == "return":
-            options.append(Option("local", fits))
-        return Stream(_arrival(j, k), tuple(options))
-
-    def _threshold_rules(self, *levels: float) -> Rules:
-        """Rules of the thresholds of the centres."""
-        repeats = 2 if self.unfit == "reject" else 1
-        each = [levels[k] for j, k in self._places if j == k % self.types for _ in range(repeats)]
-        return thresholds(self._streams(), ()).member(*each)
-
-    def _tops(self) -> list[int]:
-        """Per centre the least level that holds nothing back."""
-        tops = []
-        for k in range(self.centres):
-            need = self.requirements[k % self.types][self._guarded(k)]
-            spare = -1 if self.unfit == "reject" else need - 1
-            tops.append(max(self._capacities[k][self._guarded(k)] - spare, 0))
-        return tops
-
     def families(self) -> tuple[Family, ...]:
-        """Levels of all centres, and a level common to them."""
-        tops = self._tops()
-        each = tuple(
-            Parameter(f"threshold[{k}]", tuple(range(top + 1))) for k, top in enumerate(tops)
-        )
-        common = Parameter("threshold", tuple(range(max(tops) + 1)))
-        return (
-            Family("thresholds", each, self._threshold_rules),
-            Family(
-                "common_threshold",
-                (common,),
-                lambda level: self._threshold_rules(*(level,) * self.centres),
-            ),
-        )
+        """A level for each centre, and a level common to all of them."""
+        return self._centres.families()
 
     def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
         """A policy of ``policy_names``."""
         if checked_choice("policy", name, self.policy_names) == "complete_sharing":
-            return Heuristic(name, rule=complete_sharing(self._streams()).member())
-        return Heuristic(name, rule=self._threshold_rules(*self._counts[1]))
+            return Heuristic(name, rule=complete_sharing(self._centres.streams()).member())
+        return Heuristic(name, rule=self._centres.rules(*self._rounded[1]))
 
     def simulation(self, policy: Any, ties: str = "fastest", start: Any = None) -> Simulation:
         """The model under a policy, one of ``policy_names`` or a rule, for `mdpcloud.simulate`."""
@@ -365,17 +269,99 @@ class Cooperation:
         by_rules = callable(rule) or isinstance(rule, Mapping)
         return event_simulation(self._boxed() if by_rules else self.model(), rule, start)
 
+    # --- large scale ------------------------------------------------------------------------------
 
-def _arrival(j: int, k: int) -> str:
-    return f"arrival {j} at {k}"
+    def _two_centres(self) -> TwoCentres:
+        """Parameters of the limit.
+
+        Raises
+        ------
+        NoLimitError
+            When the system is not that of the source.
+        """
+        needs = self.requirements
+        two_by_two = len(needs) == len(needs[0]) == len(self.capacities) == 2
+        if not two_by_two or needs[0][1] != 1 or needs[1][0] != 1:
+            raise NoLimitError(
+                "a large-scale limit is known for two centres and requirements ((R, 1), (1, C)) "
+                f"only; there are {len(self.capacities)} centres, with requirements {needs}"
+            )
+        (first, second), (third, fourth) = self.arrival_rates
+        return TwoCentres(
+            ((first, second), (third, fourth)),
+            (self.service_rates[0], self.service_rates[1]),
+            (needs[0][0], needs[1][1]),
+            (
+                (self.capacities[0][0], self.capacities[0][1]),
+                (self.capacities[1][0], self.capacities[1][1]),
+            ),
+            (self.thresholds[0], self.thresholds[1]),
+        )
+
+    def limit(self) -> Measures:
+        """Measures of the threshold policy per unit of the scale, as the scale grows.
+
+        Raises
+        ------
+        NoLimitError
+            When there are other than two centres, types and resources, or a condition of
+            `mdpcloud.limits.cooperation` is violated.
+
+        Examples
+        --------
+        >>> found = Cooperation.example().limit()
+        >>> found.regime, [[round(p, 9) for p in row] for row in found.forwarded]
+        ('both centres at their thresholds', [[0.4, 0.0], [0.0, 0.4]])
+        """
+        centres = self._two_centres()
+        found = equilibrium(centres)
+        rates = self.arrival_rates[0][0], self.arrival_rates[1][1]
+        sent = found.offloading
+        error = found.error * max(self.service_rates)  # of a rate at which jobs are kept
+        cost = self.forwarding_cost * (rates[0] * sent[0] + rates[1] * sent[1])
+        least = min((rate for rate in rates if rate > 0.0), default=1.0)
+        return Measures(
+            blocking=((0.0, 0.0), (0.0, 0.0)),
+            mean_jobs=found.jobs,
+            cost=cost,
+            forwarded=((sent[0], 0.0), (0.0, sent[1])),
+            errors={
+                "blocking": 0.0,
+                "mean_jobs": found.error,
+                "cost": 2.0 * self.forwarding_cost * error,
+                "forwarded": min(error / least, 1.0),
+            },
+            regime=found.regime,
+            notes=found.notes,
+        )
+
+    def fluid(
+        self,
+        horizon: float,
+        start: Sequence[float] | None = None,
+        times: Sequence[float] | None = None,
+    ) -> Trajectory:
+        """Fluid trajectory of the threshold policy, per unit of the scale.
+
+        Parameters
+        ----------
+        horizon : float
+        start : sequence of 4 float, optional
+            Jobs of type 0 in centres 0 and 1, then of type 1; none by default.
+        times : sequence of float, optional
+
+        Raises
+        ------
+        InputError
+            When the start does not fit.
+        NoLimitError
+            As `limit`; and when a resource is used up on the way.
+        """
+        from mdpcloud.limits.cooperation_fluid import trajectory
+
+        begin = (0.0,) * 4 if start is None else start
+        return trajectory(self._two_centres(), horizon, begin, times)
 
 
 def _rate(each: float, place: int, x: Any) -> Any:
     return each * x.jobs[place]
-
-
-def _all(conditions: Sequence[Callable[[Any], Any]], x: Any) -> Any:
-    found: Any = True
-    for holds in conditions:
-        found = found & holds(x)
-    return found
