@@ -27,6 +27,7 @@ from mdpcloud.queues.border import checked_count, checked_number
 __all__ = ["Correction", "corrected_blocking", "limiting_blocking"]
 
 ROUNDING = 2.0**-53
+TINY = 1e-300  # probabilities below have fewer digits, or none
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,7 @@ def _underload(n: int, rho: float) -> Correction:
 def _widened(
     regime: str, formula: str, value: float, lower: float, upper: float, roundings: float
 ) -> Correction:
-    """The bounds, widened by so many roundings; below 1e-308 they are 0 and that."""
+    """The bounds, widened by so many roundings; below `TINY` they are 0 and that."""
     slack = roundings * ROUNDING
-    return Correction(
-        regime, formula, value, lower * (1.0 - slack), min(upper * (1.0 + slack) + 5e-324, 1.0)
-    )
+    lower, upper = lower * (1.0 - slack), min(upper * (1.0 + slack), 1.0)
+    return Correction(regime, formula, value, lower * (lower >= TINY), max(upper, TINY))

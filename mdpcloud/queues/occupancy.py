@@ -43,8 +43,8 @@ class LossLaw:
     mean_jobs : tuple of float
         Per class the mean number of jobs present.
     error : float
-        Bound of the relative error of all of them, for the loads as given; of the absolute error of
-        the logarithms, but for their own rounding.
+        Bound of the relative error of all of them above 1e-300, for the loads as given; of the
+        absolute error of the logarithms, but for their own rounding.
     occupancy : array of shape (C_1 + 1, ...) or None
         Law of the occupied capacity of every resource, where it was computed.
     """

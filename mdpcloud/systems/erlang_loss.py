@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["ErlangLoss"]
 
 ROUNDING = 2.0**-53
+TINY = 1e-300  # probabilities below have fewer digits, or none
 ON_BOUNDARY = 1e-12  # of the load per server: what it differs from 1 by may be a rounding error
 
 
@@ -166,11 +167,11 @@ class ErlangLoss:
 
         The errors are bounds: the recursion makes 4 roundings per step, which fade, and the load 2
         of its own; both together change B by at most 6 (free servers + 1) roundings of it. Below
-        1e-308 the note gives its logarithm.
+        1e-300 a note gives its logarithm.
         """
         servers, notes = self._finite
         blocking = erlang_b(servers, self._load)
-        if blocking < 1e-300:
+        if blocking < TINY:
             log = log_erlang_b(servers, self._load) / math.log(10.0)
             notes = (*notes, f"log10 of the blocking probability is {log:.6f}")
         return Measures(
@@ -178,9 +179,9 @@ class ErlangLoss:
             (self._busy,),
             self.arrival_rate * self.scale * blocking,
             errors={
-                "blocking": self._error * blocking,
+                "blocking": self._error * blocking + TINY,
                 "mean_jobs": self._error * self._busy,
-                "cost": self._error * self.arrival_rate * self.scale * blocking,
+                "cost": (self._error * blocking + TINY) * self.arrival_rate * self.scale,
             },
             notes=notes,
         )

@@ -28,8 +28,8 @@ def test_the_bounds_enclose_the_exact_probability(servers: int, load: float) -> 
     found = corrected_blocking(servers, load)
     exact = erlang_b(servers, servers * load)
     slack = 1e-12 + 1e-15 * servers  # of the exact value itself, whose load is rounded
-    assert found.lower * (1 - slack) <= exact <= found.upper * (1 + slack) + 1e-307
-    assert abs(found.value - exact) <= found.error + slack * exact + 1e-307
+    assert found.lower * (1 - slack) <= exact <= found.upper * (1 + slack) + 1e-300
+    assert abs(found.value - exact) <= found.error + slack * exact
 
 
 @given(st.integers(1, 100_000))
@@ -67,7 +67,7 @@ def test_the_limit_is_one_for_boundless_load_and_zero_up_to_one() -> None:
     assert corrected_blocking(5, 1e300).value == 1.0
     tiny = corrected_blocking(100_000, 1e-3)
     assert (tiny.value, tiny.lower) == (0.0, 0.0)
-    assert 0.0 < tiny.upper < 1e-300
+    assert tiny.upper == 1e-300
 
 
 @pytest.mark.parametrize(("servers", "load"), [(0, 1.0), (3, 0.0), (3, math.inf), (2.5, 1.0)])
