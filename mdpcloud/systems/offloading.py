@@ -172,7 +172,7 @@ class Offloading:
         rates = scaled(self.arrival_rates, self.scale)
         arrivals = [Event(f"arrival {k}", rate, self._answers(k)) for k, rate in enumerate(rates)]
         departures = [
-            Event(f"departure {k}", _departures(k, rate), step(busy={k: -1}))
+            Event(f"departure {k}", _busy(k, rate), step(busy={k: -1}))
             for k, rate in enumerate(self.service_rates)
         ]
         return Model(
@@ -193,7 +193,7 @@ class Offloading:
             found[f"rejection_rate[{k}]"] = (f"arrival {k}", "reject")
             for name in self._neighbours(k):
                 found[f"{_rate_of(name)}[{k}]"] = (f"arrival {k}", name)
-            found[f"mean_jobs[{k}]"] = _jobs(k)
+            found[f"mean_jobs[{k}]"] = _busy(k)
         return found
 
     def derived(
@@ -407,12 +407,8 @@ def _rate_of(action: str) -> str:
     return f"forwarding_{side}_rate" if side else "forwarding_rate"
 
 
-def _departures(k: int, rate: float) -> Any:
+def _busy(k: int, rate: float = 1.0) -> Any:
     return lambda x: rate * x.busy[k]
-
-
-def _jobs(k: int) -> Any:
-    return lambda x: 1.0 * x.busy[k]
 
 
 def _has_room(k: int, servers: int) -> Any:

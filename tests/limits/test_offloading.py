@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdpcloud.limits.offloading import margins, pair_limit
+from mdpcloud.limits.trunk_reservation import trunk_reservation_limit
 from tests.models import reference
 
 FIGURES = reference("allocation")["S5"]
@@ -130,3 +131,13 @@ def test_exactly_one_regime_holds_off_the_boundaries(pair: Any) -> None:
     assert len(holding) <= 1
     if holding:
         assert pair_limit(*pair).regime == holding[0]
+
+
+@pytest.mark.parametrize("arrivals", [(1.5, 12.0), (2.0, 9.5), (4.0, 8.0), (2.0, 8.0), (0.5, 12.0)])
+def test_help_in_one_direction_is_trunk_reservation_of_nothing(arrivals: Any) -> None:
+    one, other = (
+        pair_limit(arrivals, (1.0, 10.0), (1.0, 0.0)),
+        trunk_reservation_limit(arrivals, (1.0, 10.0), 0),
+    )
+    error = one.full.error + other.error + 1e-14
+    assert one.blocking == pytest.approx(other.blocking, abs=error)

@@ -295,6 +295,20 @@ def test_all_measures_of_finite_systems_approach_the_limit(
     assert (gaps[1] <= 0.6 * gaps[0] + 1e-3).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("chances", [(1.0, 0.3), (0.3, 0.4, 0.2)])
+def test_simulated_large_systems_are_near_the_limit(chances: Any) -> None:
+    size = len(chances)
+    arrivals, servers = (1.5, 1.4, 0.5)[:size], (1.0, 1.0, 2.0)[:size]
+    system = Offloading(arrivals, (1.0,) * size, servers, chances, scale=150)
+    rules = system.heuristic("bernoulli_offloading").rule
+    found = mc.simulate(system.model(), rules, rng=1, events=800_000)
+    limit = system.limit()
+    for k in range(size):
+        lost = found.measures[f"rejection_rate[{k}]"].value / (150 * arrivals[k])
+        assert lost == pytest.approx(limit.blocking[k], abs=0.02)
+
+
 @pytest.mark.parametrize("chances", [(0.5, 0.2), (0.2, 0.1, 0.3)])
 def test_the_fluid_path_is_that_of_large_systems(chances: Any) -> None:
     size, scale = len(chances), 60 if len(chances) == 2 else 12
