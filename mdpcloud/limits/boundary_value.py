@@ -8,7 +8,7 @@ which is positive recurrent if and only if
 
     l1 + p2 l2 > a1 + p2 a2   and   l2 + p1 l1 > a2 + p1 a1.
 
-With K the kernel of the walk, its generating function satisfies
+With K = a1 (x - 1) + a2 (y - 1) + l1 u + l2 v, its generating function satisfies
 
     K(x, y) P(x, y) = l2 (v - p2 u) P(x, 0) + l1 (u - p1 v) P(0, y) + (p2 l2 u + p1 l1 v) P(0, 0),
 
@@ -20,9 +20,10 @@ real, so that F(y) = P(0, y) + const solves the Riemann-Hilbert problem Im[(p1 -
     theta = atan2(q Im w, p1 - (1 + p1 p2) Re w + p2 |w|^2),  q = 1 - p1 p2,
 
 and p00 = (l1 - a1 + p2 (l2 - a2)) / ((l1 + p2 l2) phi) if l2 >= a2,
-(l2 - a2 + p1 (l1 - a1)) / (p1 (l1 + p2 l2) phi) else. This is (4.16)-(4.19) of G. Thompson,
-"Stochastic models for resource allocation in large distributed systems" (thesis, UPMC 2017; arXiv
-1507.05746), along the circle instead of the cut [x1, x2], and free of cancellation: K = 0 gives
+(l2 - a2 + p1 (l1 - a1)) / (p1 (l1 + p2 l2) phi) else. This is the solution of chapter 4 of G.
+Thompson, "Stochastic models for resource allocation in large distributed systems" (thesis, UPMC
+2017; arXiv 1507.05746), whose integral runs along the cut [x1, x2] with R_Y of (4.17), along the
+circle instead and free of cancellation: K = 0 gives
 
     (1 - x)(l1 - a1 x) = a2 x |1 - y|^2,   so that   w = (a2 y - l2) / (l1 - a1 x).
 
