@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.qbd_error import mean_times, residual_of
-from mdpcloud.limits.qbd_levels import Level, check_levels
+from mdpcloud.limits.qbd_levels import Level, check_levels, in_a_near_unit
 from mdpcloud.limits.qbd_passage import (
     Factored,
     Passage,
@@ -162,7 +162,8 @@ def quasi_birth_death(boundary: Sequence[Level], repeating: Level) -> QBDLaw:
     """
     check_levels(boundary, repeating)
     drift = _drift(repeating)
-    levels = (*boundary, repeating)
+    levels = in_a_near_unit((*boundary, repeating))
+    *boundary, repeating = levels
     entries, steps = first_entries(repeating.up, repeating.local, repeating.down)
     ratio, sums, last = _repeated(repeating, entries)
     down = _passages(boundary, last)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mdpcloud.errors import InputError
 from mdpcloud.model.matrices import as_floats
 
-__all__ = ["Level", "check_levels"]
+__all__ = ["Level", "check_levels", "in_a_near_unit"]
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -68,6 +68,15 @@ class Level:
         """Total rate out of each phase, (m,)."""
         total: Array = self.local.sum(axis=1) + self.up.sum(axis=1) + self.down.sum(axis=1)
         return total
+
+
+def in_a_near_unit(levels: Sequence[Level]) -> tuple[Level, ...]:
+    """The levels in the unit of time, a power of two, in which the largest total rate is near 1."""
+    _, exponent = np.frexp(max(float(level.out.max()) for level in levels))
+    return tuple(
+        Level(*(np.ldexp(one, -exponent) for one in (level.local, level.up, level.down)))
+        for level in levels
+    )
 
 
 def check_levels(boundary: Sequence[Level], repeating: Level) -> None:

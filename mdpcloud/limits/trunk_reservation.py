@@ -48,8 +48,8 @@ __all__ = [
     "trunk_reservation_limit",
 ]
 
-BOUNDARY = 1e-11
-"""Nearer to the boundary of a regime, relative to all rates, its value there is returned."""
+BOUNDARY = 1e-12
+"""Nearer to the boundary of a regime, relative to the rates, its value there is returned."""
 
 CLOSED = 1e-15
 """Brackets that are narrower need no walk."""
@@ -139,15 +139,12 @@ def trunk_reservation_limit(
     >>> [round(b, 12) for b in found.blocking], found.regime
     ([0.421361650989, 0.385758899341], 'both centres are saturated')
     """
-    rates = Rates(
-        _checked("arrival_rates", arrival_rates, zero=True), _checked("capacities", capacities)
-    )
+    rates = _rates(arrival_rates, capacities)
     reserved = checked_count("reserved", reserved, least=0)
-    near = BOUNDARY * rates.total
-    if rates.overload <= near:
-        return _without_overflow(rates, near)
-    if rates.excess <= near:
-        return _carried(rates, near)
+    if rates.overload <= BOUNDARY * rates.arrivals[0]:
+        return _without_overflow(rates)
+    if rates.excess <= BOUNDARY * rates.total:
+        return _carried(rates)
     if rates.arrivals[1] == 0.0:
         return _alone(rates, reserved)
     return _shared(rates, reserved)
@@ -168,22 +165,35 @@ def large_reserve(arrival_rates: Sequence[float], capacities: Sequence[float]) -
     >>> large_reserve((2.0, 1.5), (1.0, 2.0))
     LargeReserve(blocking=(0.25, 0.0), ratio=0.75)
     """
-    rates = Rates(
-        _checked("arrival_rates", arrival_rates, zero=True), _checked("capacities", capacities)
-    )
-    for name, value in (
-        ("arrival_rates[0] > capacities[0]", rates.overload),
-        ("the sum of arrival_rates > that of capacities", rates.excess),
+    rates = _rates(arrival_rates, capacities)
+    for what, value, other in (
+        ("arrival_rates[0] to capacities[0]", rates.arrivals[0], rates.capacities[0]),
+        (
+            "the sum of arrival_rates to that of capacities",
+            sum(rates.arrivals),
+            sum(rates.capacities),
+        ),
     ):
-        if value <= 0.0:
+        if value <= other:
             raise NoLimitError(
-                f"{name} fails by {-value:.6g}, so that not both centres are saturated and the "
-                "threshold does not matter"
+                f"the ratio of {what} is {value / other:.6g}; only where it exceeds 1 both centres "
+                "are saturated, and the threshold matters"
             )
     (_, second), (_, capacity) = rates.arrivals, rates.capacities
     alone = max(1.0 - capacity / second, 0.0) if second else 0.0
     ratio = min(second / capacity, capacity / second) if second else 0.0
     return LargeReserve((rates.first_blocking(alone), alone), ratio)
+
+
+def _rates(arrivals: Sequence[float], capacities: Sequence[float]) -> Rates:
+    """Checked rates, in the unit of time in which the largest is near 1."""
+    pairs = _checked("arrival_rates", arrivals, zero=True), _checked("capacities", capacities)
+    _, exponent = math.frexp(max(map(max, pairs)))
+    (l0, l1), (a0, a1) = pairs
+    return Rates(
+        (math.ldexp(l0, -exponent), math.ldexp(l1, -exponent)),
+        (math.ldexp(a0, -exponent), math.ldexp(a1, -exponent)),
+    )
 
 
 def _checked(name: str, values: Sequence[float], *, zero: bool = False) -> tuple[float, float]:
@@ -200,37 +210,35 @@ def _checked(name: str, values: Sequence[float], *, zero: bool = False) -> tuple
 # --- regimes without a walk -----------------------------------------------------------------------
 
 
-def _without_overflow(rates: Rates, near: float) -> TrunkReservationLimit:
-    second, capacity = rates.arrivals[1], rates.capacities[1]
-    saturated = second > capacity
+def _without_overflow(rates: Rates) -> TrunkReservationLimit:
+    (first, second), (_, capacity) = rates.arrivals, rates.capacities
     notes: tuple[str, ...] = ()
     error = 0.0
-    if rates.overload > -near:
-        notes = (
-            f"arrival_rates[0] and the capacity of centre 0 are equal, {rates.arrivals[0]:.12g}: "
-            "the boundary of the regimes, on which blocking is continuous",
-        )
-        error = max(rates.overload, 0.0) / min(rates.arrivals[0], second or math.inf)
+    if abs(rates.overload) <= BOUNDARY * first:
+        notes = (_on_boundary("arrival_rates[0] and the capacity of centre 0"),)
+        error = max(rates.overload, 0.0) / min(first, second or math.inf)
+    elif abs(second - capacity) <= BOUNDARY * second:
+        notes = (_on_boundary("arrival_rates[1] and the capacity of centre 1"),)
     return TrunkReservationLimit(
-        (0.0, 1.0 - capacity / second if saturated else 0.0),
+        (0.0, 1.0 - capacity / second if second > capacity else 0.0),
         0.0,
-        SECOND if saturated else UNSATURATED,
-        error=error,
+        SECOND if second > capacity else UNSATURATED,
+        error=min(error, 1.0),
         notes=notes,
     )
 
 
-def _carried(rates: Rates, near: float) -> TrunkReservationLimit:
-    notes: tuple[str, ...] = ()
-    error = 0.0
-    if rates.excess > -near:
-        notes = (
-            f"arrivals and capacities are equal in sum, {sum(rates.arrivals):.12g}: the boundary "
-            "of the regimes, on which blocking is continuous",
-        )
-        error = max(rates.excess, 0.0) / min(rates.arrivals[0], rates.arrivals[1] or math.inf)
-    overflow = rates.overload / rates.arrivals[0]
-    return TrunkReservationLimit((0.0, 0.0), overflow, CARRIED, error=error, notes=notes)
+def _carried(rates: Rates) -> TrunkReservationLimit:
+    (first, second), overflow = rates.arrivals, rates.overload / rates.arrivals[0]
+    if rates.excess < -BOUNDARY * rates.total:
+        return TrunkReservationLimit((0.0, 0.0), overflow, CARRIED)
+    error = max(rates.excess, 0.0) / min(first, second or math.inf)
+    notes = (_on_boundary("the sum of arrival_rates and that of the capacities"),)
+    return TrunkReservationLimit((0.0, 0.0), overflow, CARRIED, min(error, 1.0), notes=notes)
+
+
+def _on_boundary(what: str) -> str:
+    return f"{what} are equal: this is the boundary of two regimes, on which blocking is continuous"
 
 
 def _alone(rates: Rates, reserved: int) -> TrunkReservationLimit:

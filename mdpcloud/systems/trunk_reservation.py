@@ -78,10 +78,10 @@ class TrunkReservation:
     rejection_costs : (w_0, w_1), optional
         Of a lost job of each class; 1 each by default.
     freedom : {"redirect", "rejection", "offload", "mutual"}
-        What the optimum may decide: whether a job of class 0 that finds centre 0 full is redirected
-        or lost; besides, whether a job of class 1 is refused although there is room; besides,
-        whether one of class 0 is redirected or refused while centre 0 has room; besides, whether
-        one of class 1 goes to centre 0.
+        What the optimum may decide. redirect: whether a job of class 0 that finds centre 0 full is
+        redirected or lost. rejection: besides, whether a job of class 1 is refused although there
+        is room. offload: besides, whether one of class 0 is redirected or refused while centre 0
+        has room. mutual: besides, whether one of class 1 goes to centre 0.
     scale : float
         Multiplies arrival rates and servers.
 
@@ -313,6 +313,9 @@ class TrunkReservation:
 
     def best_reserved(self, scale: float | None = None) -> ThresholdCosts:
         """Costs of trunk reservation with every threshold, and the best of them.
+
+        In the limit of both centres saturated the cost falls in the threshold where class 1 is the
+        dearer one, by the conservation law; it is the finite scale that bounds the best one.
 
         Parameters
         ----------

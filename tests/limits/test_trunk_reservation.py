@@ -282,6 +282,25 @@ def test_equal_load_and_capacity_of_centre_1_is_no_special_case() -> None:
     assert near.blocking[1] == pytest.approx(found[1], abs=1e-9)
 
 
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**1021])
+def test_extreme_units_of_time_change_nothing(unit: float) -> None:
+    known = trunk_reservation_limit((2.0, 3.0), (1.0, 2.0), 2)
+    assert trunk_reservation_limit((2 * unit, 3 * unit), (unit, 2 * unit), 2) == known
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "regime", "blocking"),
+    [((2e-6, 1e6), CARRIED, (0.0, 0.0)), ((1e6, 1e-6), SHARED, (1.0 - 2e-6, 1.0 - 1e-6))],
+)
+def test_rates_of_different_sizes_are_told_apart(
+    arrivals: tuple[float, float], regime: str, blocking: tuple[float, float]
+) -> None:
+    capacities = (1e-6, 2e6) if regime == CARRIED else (1.0, 1.0)
+    found = trunk_reservation_limit(arrivals, capacities, 0)
+    assert found.regime == regime
+    assert found.blocking == pytest.approx(blocking, abs=1e-9)
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -329,8 +348,8 @@ def test_bad_numbers_are_refused(arguments: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("arrivals", "message"),
     [
-        ((0.5, 3.0), r"arrival_rates\[0\] > capacities\[0\] fails by 0.5"),
-        ((1.5, 1.0), "the sum of arrival_rates > that of capacities fails by 0.5"),
+        ((0.5, 3.0), r"arrival_rates\[0\] to capacities\[0\] is 0.5;"),
+        ((1.5, 1.0), "the sum of arrival_rates to that of capacities is 0.833333;"),
     ],
 )
 def test_large_thresholds_matter_only_where_both_centres_are_saturated(
