@@ -7,7 +7,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -81,11 +81,12 @@ def print_measures(record: Mapping[str, Any]) -> None:
     lines = [("policy", "measure", "value", "95 %" if simulated else "bounds")]
     hidden = 0
     for row in record["policies"]:
-        lines.append((row["name"], "cost", *cost_of(row)))
         shown = _shown(row["measures"])
         hidden += len(row["measures"]) - len(shown)
-        for measure, (lower, upper) in shown.items():
-            lines.append(("", measure, *_cells(row, None, lower, upper)))
+        cells = [("cost", *cost_of(row))]
+        cells += [(name, *_cells(row, None, *bounds)) for name, bounds in shown.items()]
+        for name, rest in zip_longest(_name_of(row), cells):
+            lines.append((name or "", *(rest or ("", "", ""))))
     print_table(lines, right={"value"})
     if hidden:
         typer.echo(f"and {hidden} measures of single nodes and the like, which --json writes")

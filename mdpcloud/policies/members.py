@@ -18,7 +18,7 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.engine.rules import policy_for
 from mdpcloud.errors import MultichainError
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve.chains import SingularChainError, solve_iteratively
+from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
 from mdpcloud.solve.fixed import FixedSolver
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 
@@ -26,7 +26,7 @@ __all__ = ["Chains", "policy_of_rules"]
 
 DIRECT = 400  # states up to which a direct solve takes less time than BiCGSTAB
 PRODUCTS = 1500  # with the generator, before what is slower and hardly ever fails
-ATTEMPTS = 3  # at the same tolerance, each with half of the residual
+PARTS = (0.5, 0.25, 0.125)  # of the goal: residuals that are tried one after the other
 
 Bounds = tuple[float, float]
 UNKNOWN = (-np.inf, np.inf)
@@ -50,6 +50,7 @@ class Chains:
         self.problem, self.monitor = problem, monitor
         self.values: Floats = np.zeros(problem.n)
         self.known: Bounds = UNKNOWN
+        self.pinned = 0
 
     def under(self, policy: Policy) -> tuple[Any, bytes]:
         """The uncontrolled problem of a policy, and what tells it from that of another one."""
@@ -73,39 +74,54 @@ class Chains:
             When the chain has several recurrent classes.
         """
         self.known = UNKNOWN
-        if fixed.n > DIRECT:
-            self._nearby(fixed, tolerance, beat)
-        low, high = self.known
-        if low > beat or high - low <= Goal(tolerance, fixed.cost_scale).width(low, high):
-            return self.known
-        return self._surely(fixed, tolerance)
+        try:
+            if fixed.n <= DIRECT:
+                self._directly(fixed)
+            elif not self._nearby(fixed, tolerance, beat):
+                self._surely(fixed, tolerance)
+        except SingularChainError as error:
+            raise MultichainError(str(error)) from error
+        return self.known
 
-    def _nearby(self, fixed: Any, tolerance: float, beat: float) -> None:
-        """Bounds from the values of the policy before, and from what BiCGSTAB makes of them."""
-        goal = Goal(tolerance, fixed.cost_scale)
+    def _directly(self, fixed: Any) -> None:
+        """Bounds by factoring the chain, with the state pinned that was likely before."""
+        generator, cost = fixed.chain()
+        chain = DirectChain(generator, pinned=self.pinned)
+        self.pinned = chain.pinned
+        self.monitor.iterations += 1
+        self.values = chain.solve(cost)
         self.known = fixed.certify(fixed.pack(self.values))
-        for attempt in range(ATTEMPTS):
+
+    def _nearby(self, fixed: Any, tolerance: float, beat: float) -> bool:
+        """Bounds from the values of the policy before, and from what BiCGSTAB makes of them.
+
+        Whether they are narrow, or high, enough.
+        """
+        goal = Goal(tolerance, fixed.cost_scale)
+
+        def enough() -> bool:
             low, high = self.known
-            width = goal.width(low, high)
-            if low > beat or high - low <= width:
-                return
-            aim = 0.5**attempt * 0.5 * width
+            return low > beat or high - low <= goal.width(low, high)
+
+        self.known = fixed.certify(fixed.pack(self.values))
+        for part in PARTS:
+            if enough():
+                return True
+            low, high = self.known
+            aim = part * goal.width(low, high)
             values, _ = solve_iteratively(fixed, self.values, aim, PRODUCTS, 0.0, self.monitor)
             found = fixed.certify(fixed.pack(values))
             if found[1] - found[0] < high - low:
                 self.values = values
             self.known = max(low, found[0]), min(high, found[1])
+        return enough()
 
-    def _surely(self, fixed: Any, tolerance: float) -> Bounds:
-        try:
-            found = FixedSolver(tolerance, 0.0, self.monitor).solve(fixed)
-        except SingularChainError as error:
-            raise MultichainError(str(error)) from error
+    def _surely(self, fixed: Any, tolerance: float) -> None:
+        found = FixedSolver(tolerance, 0.0, self.monitor).solve(fixed)
         self.values = found.values
         self.known = max(self.known[0], found.low), min(self.known[1], found.high)
         if found.status in (Status.TIME, Status.INTERRUPTED):
             raise Stopped(found.status)
-        return self.known
 
 
 def policy_of_rules(problem: Any, rules: Any) -> Policy:

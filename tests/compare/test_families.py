@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -158,6 +159,26 @@ def test_members_that_are_not_told_apart_are_noted() -> None:
     system = Lines((3.0, 1.0), (2, 2), (1.0, 5.0), 6)
     (row,) = mc.compare(system, ["best trunk_reservation"]).rows
     assert any(note.startswith("the same policy: (reserved ") for note in row.notes)
+
+
+def test_members_as_good_and_a_bisection_are_noted() -> None:
+    """Rules that differ in states that they leave for ever; a family said to be unimodal."""
+    system = Lines()
+    inner = system.reservation()
+
+    def member(unused: float) -> Any:
+        rule = inner.member(1)["arrival 0"]
+        asked = lambda x: (x.jobs[0] < 2) | (x.jobs[0] == 4 - unused)  # noqa: E731
+        few = lambda x: np.where(asked(x), rule(x), "reject")  # noqa: E731
+        return {**inner.member(1), "arrival 0": few}
+
+    family = Family("few", (Parameter("unused", (0, 1, 5)),), member)
+    equal, bisected = mc.compare(
+        system, {"few": family, "bisected": system.reservation(unimodal=True)}
+    ).rows
+    note = "as good, as far as the bounds tell: (unused 1), (unused 5); the first is given"
+    assert equal.notes == (note,)
+    assert any(note.startswith("found by bisection, ") for note in bisected.notes)
 
 
 # --- large systems, limits, interrupts ------------------------------------------------------------

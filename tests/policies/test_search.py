@@ -199,6 +199,21 @@ def test_members_of_the_same_policy_are_evaluated_once(monkeypatch: pytest.Monke
     assert found.evaluated == 3 * (LINK.capacity + 1)
 
 
+@settings(max_examples=10)
+@given(links, st.booleans())
+def test_of_equal_policies_the_first_in_the_order_of_the_grid_is_given(
+    link: Link, first: bool
+) -> None:
+    """Whatever the path on which they are visited."""
+    inner = link.reservation()
+    unused = Parameter("unused", (0, 1, 2))
+    grid = (unused, *inner.parameters) if first else (*inner.parameters, unused)
+    family = Family("two", grid, lambda *given_: inner.member(given_[1 if first else 0]))
+    found = best_member(link.model(), family)
+    assert found.vector[0 if first else 1] == 0
+    assert all(found.vector < other for other in (*found.same, *found.equals))
+
+
 @pytest.mark.usefixtures("_evaluation")
 def test_the_first_of_members_of_equal_cost_is_given_with_the_others() -> None:
     """Policies that differ in states that they leave for ever cost the same."""
