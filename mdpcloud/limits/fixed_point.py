@@ -1,26 +1,23 @@
-"""Erlang's fixed point: a loss network as links that block independently, in two forms.
+"""Erlang's fixed point in Kelly's form: a loss network as links that block independently.
 
-Kelly's form treats the A_ij units of a job as A_ij calls that are blocked one by one. With Erl(v,
-C) Erlang's formula, the probabilities E_i that a unit of resource i is blocked solve
+The A_ij units of a job are treated as A_ij calls that are blocked one by one. With Erl(v, C)
+Erlang's formula, the probabilities E_i that a unit of resource i is blocked solve E = T(E),
 
-    E_i = Erl(v_i, C_i),   v_i = (1 - E_i)^{-1} sum_j A_ij rho_j prod_l (1 - E_l)^{A_lj},
+    T_i(E) = Erl(v_i, C_i),   v_i = (1 - E_i)^{-1} sum_j A_ij rho_j prod_l (1 - E_l)^{A_lj},
 
 and class j is lost with probability 1 - prod_i (1 - E_i)^{A_ij}. There is exactly one solution
 (F. P. Kelly, "Blocking probabilities in large circuit-switched networks", Adv. Appl. Prob. 18
-(1986) 473-505). The right-hand side T falls in every E_l, so that T maps a box [E - w, E + w] into
-itself if T(E - w) <= E + w and T(E + w) >= E - w; then the solution is in the box (Brouwer), and w
-is a certified error.
+(1986) 473-505). It is poor where A_ij >= 2; see `mdpcloud.limits.knapsack_fixed_point` there.
 
-The knapsack form (Z. Dziong and J. W. Roberts, "Congestion probabilities in a circuit-switched
-integrated services network", Performance Evaluation 7 (1987) 267-284) takes the A_ij units of a job
-as one request: K_ij is the blocking of class j on resource i alone, by Kaufman and Roberts, with
-the loads rho_l prod_{k != i} (1 - K_kl), and class j is lost with probability 1 - prod_i (1 -
-K_ij). It is better where A_ij >= 2; it may have several solutions (S.-P. Chung and K. W. Ross,
-"Reduced load approximations for multirate loss networks", IEEE Trans. Commun. 41 (1993) 1222-1231).
+Newton's method solves it, with shorter steps where the residual does not fall, and, where that
+does not help either, by solving for one E_i after the other, which is coordinate descent in a
+convex function. It stops when the residual does not halve any more. The error is certified by
+Krawczyk's operator: with F(E) = E - T(E) and Y about F'(E)^{-1}, a box E +- w with
 
-Kelly's form is solved by Newton's method, or where that does not halve the residual by solving for
-one E_i after the other, which is coordinate descent in a convex function; the knapsack form by
-repeated substitution, damped where its residual grows. Both stop when the residual does not fall.
+    |Y| |F(E)| + sup |1 - Y F'| w <= w,   the supremum over the box,
+
+holds a solution (R. E. Moore, SIAM J. Numer. Anal. 14 (1977) 611-615). All factors of T' are
+monotone in E, so that their values at the corners bound them.
 """
 
 from __future__ import annotations
@@ -36,10 +33,9 @@ from numpy.typing import NDArray
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.queues.border import checked_count
 from mdpcloud.queues.erlang import erlang_b
-from mdpcloud.queues.knapsack import kaufman_roberts
 from mdpcloud.queues.occupancy import checked_loads, checked_row
 
-__all__ = ["FixedPoint", "erlang_fixed_point", "knapsack_fixed_point"]
+__all__ = ["FixedPoint", "Network", "checked_network", "erlang_fixed_point", "refuse_unsolved"]
 
 ROUNDING = 2.0**-53
 STEPS = 500
@@ -66,7 +62,7 @@ class FixedPoint:
     residual : float
         Largest absolute error in the equations.
     error : float
-        Absolute error of the blocking probabilities as functions of a solution of the equations.
+        Absolute error of the blocking probabilities, as those of a solution of the equations.
     certified : bool
         Whether the error is a bound; else it is an estimate.
     notes : tuple of str
@@ -82,7 +78,9 @@ class FixedPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class _Network:
+class Network:
+    """Loads (c,), requirements (k, c) and capacities (k,)."""
+
     loads: Floats
     needs: Integers
     room: Integers
@@ -115,10 +113,10 @@ def erlang_fixed_point(
     >>> [round(e, 12) for e in found.by_resource], round(found.blocking[0], 12)
     ([0.090148453283, 0.090148453283], 0.172170162938)
     """
-    network = _checked(loads, requirements, capacities)
+    network = checked_network(loads, requirements, capacities)
     found = _solved_kelly(network)
     residual = float(np.abs(found - _units_blocked(network, found)).max())
-    _refuse_unsolved(residual, found)
+    refuse_unsolved(residual, found)
     width, certified = _enclosed(network, found)
     accepted = np.exp(np.log1p(-found) @ network.needs)
     change = accepted * np.expm1((width / (1.0 - found)) @ network.needs) + 4.0 * ROUNDING
@@ -132,43 +130,10 @@ def erlang_fixed_point(
     )
 
 
-def knapsack_fixed_point(
-    loads: Sequence[float], requirements: Sequence[Sequence[int]], capacities: Sequence[int]
-) -> FixedPoint:
-    """The knapsack form of the Erlang fixed point; parameters and errors as in Kelly's form.
-
-    Examples
-    --------
-    >>> found = knapsack_fixed_point([3.0, 2.5], [[2, 1], [1, 3]], [12, 15])
-    >>> [round(b, 9) for b in found.blocking]
-    [0.165651806, 0.207644633]
-    """
-    network = _checked(loads, requirements, capacities)
-    starts = np.zeros(network.needs.shape), np.where(network.needs > 0, 0.9, 0.0)
-    one, other = (_substituted(network, start) for start in starts)
-    lost, other_lost = (_lost(found.point) for found in (one, other))
-    apart = float(np.abs(lost - other_lost).max())
-    error = max(one.error, other.error) * network.needs.shape[0]
-    same = (
-        "came to the same solution" if apart <= 10.0 * error + 1e-12 else f"differ by {apart:.1e}"
-    )
-    return FixedPoint(
-        tuple(lost.tolist()),
-        tuple(map(tuple, one.point.tolist())),
-        one.residual,
-        error,
-        False,
-        (
-            "the equations in the knapsack form may have several solutions (Chung and Ross 1993); "
-            f"starts from no blocking and from blocking 0.9 {same}",
-        ),
-    )
-
-
 # --- Kelly's form ---------------------------------------------------------------------------------
 
 
-def _solved_kelly(network: _Network) -> Floats:
+def _solved_kelly(network: Network) -> Floats:
     point = np.full(network.room.size, 0.1)
     best, residual, idle = point, math.inf, 0
     for _ in range(STEPS):
@@ -184,7 +149,7 @@ def _solved_kelly(network: _Network) -> Floats:
     return best
 
 
-def _stepped(network: _Network, point: Floats, step: Floats, before: float) -> Floats:
+def _stepped(network: Network, point: Floats, step: Floats, before: float) -> Floats:
     """The point after so much of a step that the residual falls, or after a round of its own."""
     for share in SHARES:
         other = np.clip(point + share * step, 0.0, 1.0 - ROUNDING)
@@ -194,15 +159,20 @@ def _stepped(network: _Network, point: Floats, step: Floats, before: float) -> F
     return _one_by_one(network, point)
 
 
-def _unit_loads(network: _Network, point: Floats) -> Floats:
-    """The loads v_i, whose own factor 1 - E_i is left out rather than divided by."""
+def _passing(network: Network, point: Floats) -> Floats:
+    """Probability that all other units of a job pass, per unit of a resource (row) and class."""
     logs = np.log1p(-point)
-    passing = np.exp(logs @ network.needs - logs[:, None])
-    found: Floats = (network.needs * passing) @ network.loads
+    found: Floats = np.exp(logs @ network.needs - logs[:, None])
     return found
 
 
-def _units_blocked(network: _Network, point: Floats) -> Floats:
+def _unit_loads(network: Network, point: Floats) -> Floats:
+    """The loads v_i."""
+    found: Floats = (network.needs * _passing(network, point)) @ network.loads
+    return found
+
+
+def _units_blocked(network: Network, point: Floats) -> Floats:
     """T(E)."""
     return _erlang(network.room, _unit_loads(network, point))
 
@@ -212,18 +182,34 @@ def _erlang(room: Integers, loads: Floats) -> Floats:
     return np.array([erlang_b(c, v) for c, v in pairs])
 
 
-def _slope(network: _Network, point: Floats, image: Floats) -> Floats:
-    """Derivative of T, with d Erl / dv = Erl (C / v - 1 + Erl)."""
-    loads = _unit_loads(network, point)
-    logs = np.log1p(-point)
-    passing = network.needs * np.exp(logs @ network.needs - logs[:, None]) * network.loads
-    moved = -(passing @ network.needs.T - np.diag(loads)) / (1.0 - point)
-    steep = image * (network.room / np.maximum(loads, 1e-300) - 1.0 + image)
-    found: Floats = np.where(loads > 0.0, steep, 0.0)[:, None] * moved
-    return found
+def _slope(network: Network, point: Floats, image: Floats) -> Floats:
+    """Derivative of T."""
+    low, high = _slopes(network, point, point, image, image)
+    return 0.5 * (low + high)
 
 
-def _one_by_one(network: _Network, point: Floats) -> Floats:
+def _slopes(
+    network: Network, below: Floats, above: Floats, lowest: Floats, highest: Floats
+) -> tuple[Floats, Floats]:
+    """Bounds of the derivative of T between two points, and of T itself there.
+
+    dT_i / dE_l = -B (C / v - 1 + B) sum_j A_ij (A_lj - 1{l = i}) rho_j prod (1 - E)^A / ((1 - E_i)
+    (1 - E_l)) with B = Erl(v_i, C_i); every factor is at least 0.
+    """
+    passing = [_passing(network, point) for point in (above, below)]
+    loads = [(network.needs * part) @ network.loads for part in passing]
+    steep = [
+        np.where(v > 0.0, b * np.maximum(network.room / np.maximum(v, 1e-300) - 1.0 + b, 0.0), 0.0)
+        for v, b in ((loads[1], lowest), (loads[0], highest))
+    ]
+    needed = [(network.needs * part * network.loads) @ network.needs.T for part in passing]
+    units = [(part - np.diag(v)) for part, v in zip(needed, loads, strict=True)]
+    low = steep[0][:, None] * units[0] / (1.0 - below)
+    high = steep[1][:, None] * units[1] / (1.0 - above)
+    return -high, -low
+
+
+def _one_by_one(network: Network, point: Floats) -> Floats:
     """Solve for one E_i after the other."""
     from scipy.optimize import brentq
 
@@ -241,79 +227,35 @@ def _one_by_one(network: _Network, point: Floats) -> Floats:
     return point
 
 
-def _enclosed(network: _Network, point: Floats) -> tuple[Floats, bool]:
+def _enclosed(network: Network, point: Floats) -> tuple[Floats, bool]:
     """A certified bound of the errors of E, or an estimate."""
     image = _units_blocked(network, point)
-    loads = _unit_loads(network, point)
-    free = np.maximum(network.room - loads * (1.0 - image), 0.0)
-    noise = ROUNDING * (image * (20.0 + 8.0 * free) + 1.0)
-    slope = _slope(network, point, image)
-    off = np.abs(point - image) + noise
-    if np.abs(np.linalg.eigvals(np.abs(slope))).max() < 1.0:
-        width: Floats = np.asarray(np.linalg.solve(np.eye(point.size) - np.abs(slope), 4.0 * off))
-        below, above = np.maximum(point - width, 0.0), np.minimum(point + width, 1.0 - ROUNDING)
-        highest, lowest = _units_blocked(network, below), _units_blocked(network, above)
-        if (highest + noise <= above).all() and (lowest - noise >= below).all():
-            return width, True
-    estimate: Floats = np.abs(np.linalg.inv(np.eye(point.size) - slope)) @ off
-    return estimate, False
+    noise = _noise(network, point, image)
+    unit = np.eye(point.size)
+    inverse = np.linalg.inv(unit - _slope(network, point, image))
+    near = np.abs(inverse) @ (np.abs(point - image) + noise)
+    width = 2.0 * near
+    below, above = np.maximum(point - width, 0.0), np.minimum(point + width, 1.0 - ROUNDING)
+    ends = _units_blocked(network, above), _units_blocked(network, below)
+    low, high = _slopes(network, below, above, ends[0] - noise, ends[1] + noise)
+    middle = np.abs(unit - inverse @ (unit - 0.5 * (low + high)))
+    spread = middle + np.abs(inverse) @ (0.5 * (high - low)) + 4.0 * ROUNDING
+    certified = bool((near + spread @ width <= width).all())
+    return width, certified
 
 
-# --- the knapsack form ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Substitution:
-    point: Floats
-    residual: float
-    error: float
-
-
-def _substituted(network: _Network, start: Floats) -> _Substitution:
-    """Repeated substitution, damped where the residual grows."""
-    point, share, best = start, 1.0, math.inf
-    rate, idle = 0.5, 0
-    kept = start
-    for _ in range(STEPS):
-        change = _requests_blocked(network, point) - point
-        residual = float(np.abs(change).max())
-        if residual < best:
-            rate = min(max(residual / best, 0.1), 0.99) if best < math.inf else rate
-            kept, best, idle = point, residual, 0
-        else:
-            share, idle = max(0.5 * share, 0.05), idle + 1
-        if idle == 5 or best == 0.0:
-            break
-        point = point + share * change
-    _refuse_unsolved(best, kept)
-    return _Substitution(kept, best, (best + 8.0 * ROUNDING) / (1.0 - rate))
-
-
-def _requests_blocked(network: _Network, point: Floats) -> Floats:
-    """The right-hand side of the knapsack form."""
-    found = np.zeros(point.shape)
-    for i, needs in enumerate(network.needs):
-        others = np.delete(point, i, axis=0)
-        thinned = network.loads * np.prod(1.0 - others, axis=0)
-        here = needs > 0
-        if here.any():
-            law = kaufman_roberts(
-                int(network.room[i]), thinned[here].tolist(), needs[here].tolist()
-            )
-            found[i, here] = law.blocking
-    return found
-
-
-def _lost(point: Floats) -> Floats:
-    """Probability per class that some resource blocks."""
-    found: Floats = -np.expm1(np.log1p(-np.minimum(point, 1.0 - ROUNDING)).sum(axis=0))
-    return found
+def _noise(network: Network, point: Floats, image: Floats) -> Floats:
+    """Bound of the rounding error of T, in the load and in Erlang's formula."""
+    free = np.maximum(network.room - _unit_loads(network, point) * (1.0 - image), 0.0)
+    roundings = 8.0 + sum(network.needs.shape)  # of the load and of each step of the recursion
+    return ROUNDING * (2.0 * roundings * image * (free + 1.0) + 1.0)
 
 
 # --- border ---------------------------------------------------------------------------------------
 
 
-def _refuse_unsolved(residual: float, point: Floats) -> None:
+def refuse_unsolved(residual: float, point: Floats) -> None:
+    """SolveError unless the residual is small."""
     if not residual <= GOOD:
         raise SolveError(
             f"the fixed-point equations were solved to {residual:.1e} only, not {GOOD:g}",
@@ -321,9 +263,10 @@ def _refuse_unsolved(residual: float, point: Floats) -> None:
         )
 
 
-def _checked(
+def checked_network(
     loads: Sequence[float], requirements: Sequence[Sequence[int]], capacities: Sequence[int]
-) -> _Network:
+) -> Network:
+    """The numbers as arrays; InputError unless they are in range and match."""
     rho = checked_loads(loads)
     if len(requirements) != len(capacities) or not len(capacities):
         raise InputError(
@@ -332,4 +275,4 @@ def _checked(
         )
     rows = [checked_row(f"requirements[{i}]", row, rho.size) for i, row in enumerate(requirements)]
     room = [checked_count(f"capacities[{i}]", c) for i, c in enumerate(capacities)]
-    return _Network(rho, np.array(rows), np.array(room))
+    return Network(rho, np.array(rows), np.array(room))

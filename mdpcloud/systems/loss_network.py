@@ -314,7 +314,8 @@ class LossNetwork:
         ----------
         form : {"kelly", "knapsack"}
             Units blocked one by one, with a unique solution; or jobs as one request, which is
-            better where they need several units. See `mdpcloud.limits.fixed_point`.
+            better where they need several units. See `mdpcloud.limits.fixed_point` and
+            `mdpcloud.limits.knapsack_fixed_point`.
 
         Examples
         --------
@@ -322,7 +323,8 @@ class LossNetwork:
         >>> round(series.fixed_point().blocking[0], 9), round(series.exact().blocking[0], 9)
         (0.172170163, 0.121661064)
         """
-        from mdpcloud.limits.fixed_point import erlang_fixed_point, knapsack_fixed_point
+        from mdpcloud.limits.fixed_point import erlang_fixed_point
+        from mdpcloud.limits.knapsack_fixed_point import knapsack_fixed_point
 
         forms = {"kelly": erlang_fixed_point, "knapsack": knapsack_fixed_point}
         if form not in forms:

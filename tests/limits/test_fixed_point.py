@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import fsolve
 
 from mdpcloud.errors import InputError, SolveError
-from mdpcloud.limits.fixed_point import erlang_fixed_point, knapsack_fixed_point
+from mdpcloud.limits.fixed_point import erlang_fixed_point
 from mdpcloud.limits.kelly import kelly_limit
+from mdpcloud.limits.knapsack_fixed_point import knapsack_fixed_point
 from mdpcloud.queues import erlang_b, kaufman_roberts, product_form_law
 from tests.models import reference
 
@@ -69,6 +70,8 @@ def test_kellys_form_solves_its_equations(
         assert blocked[i] == pytest.approx(erlang_b(c, offered / (1.0 - blocked[i])), abs=1e-12)
     assert found.blocking == pytest.approx(1.0 - passing, abs=1e-14)
     assert found.residual < 1e-13
+    assert found.certified
+    assert found.error < 1e-11
 
 
 @settings(max_examples=30)
@@ -142,6 +145,8 @@ def test_large_and_overloaded_networks_are_solved() -> None:
     assert large.blocking == pytest.approx((2.0 / 7.0, 2.0 / 7.0), abs=1e-4)
     over = erlang_fixed_point([1e5] * 3, [[1, 1, 0], [0, 1, 1], [5, 0, 1]], [10, 10, 10])
     assert over.residual < 1e-12
+    assert large.certified
+    assert over.certified
     assert all(0.9999 < b < 1.0 for b in over.blocking)
 
 
