@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
+from mdpcloud.engine import compile_model
 from mdpcloud.policies import elimination, members
 from mdpcloud.policies.family import Family, Parameter
 from mdpcloud.policies.search import BestMember, best_member, member_bounds
@@ -20,6 +21,7 @@ from mdpcloud.policies.thresholds import thresholds
 from mdpcloud.solve import Status
 from tests.models import downgrading, offloading, reference, two_centres
 from tests.policies.links import Link, levels
+from tests.solve.exact_gains import exact_gains
 
 LINK = Link()
 RECORDS = reference("allocation")
@@ -114,6 +116,28 @@ def test_exact_costs_lie_within_the_bounds() -> None:
         assert found.lower <= min(costs) <= found.upper
         bounds = member_bounds(model, family)
         assert all(low <= cost <= high for cost, (low, high) in zip(costs, bounds, strict=True))
+
+
+@pytest.mark.usefixtures("_evaluation")
+@settings(max_examples=10)
+@given(st.lists(st.floats(-4.0, 4.0), min_size=4, max_size=4), st.integers(2, 4))
+def test_bounds_hold_for_rates_and_costs_far_apart(powers: list[float], capacity: int) -> None:
+    """Against exact rational arithmetic on the numbers of the compiled model."""
+    sizes = tuple(10.0**power for power in powers)
+    link = Link(sizes[:2], (1, 2), sizes[2:], capacity)
+    model, family = link.model(), link.reservation()
+    problem: Any = compile_model(model)
+    exact = [
+        exact_gains(problem, mc.policy(model, family.member(*vector)).choice(problem))[0]
+        for vector in family.members()
+    ]
+    found = best_member(model, family)
+    for bounds in (found.bounds, member_bounds(model, family)):
+        assert all(low <= cost <= high for cost, (low, high) in zip(exact, bounds, strict=True))
+    assert found.lower <= min(exact) * (1 + Fraction(1, 10**9))
+    assert min(exact) <= found.upper
+    best = (int(np.argmin(exact)),)
+    assert best in (found.vector, *found.equals, *found.same)
 
 
 # --- published best members -----------------------------------------------------------------------
