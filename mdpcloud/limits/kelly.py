@@ -13,15 +13,7 @@ unique, y need not be. On one resource, b = e^{-y} is the root of sum_j A_j rho_
 cvxpy gives y to a few digits. Newton's method on the resources with y_i > 0 goes on until the
 residual r_i = c_i - (A x)_i there, or its negative part where y_i = 0, no longer falls.
 
-The error is certified, in terms of d = A^T (y - y*) = log(x* / x). The duality gap is at least
-sum_j x_j (1 + (d_j - 1) e^{d_j}), a term of which is at least x_j d_j^2 / 3 where it is at most
-x_j / 12; so the gap bounds d by its square root.
-As (y - y*) r(y*) >= 0, also
-
-    sum_j x_j d_j (e^{d_j} - 1) <= sum_i (y_i - y*_i) r_i <= sum over y_i > 0 of |y_i - y*_i| |r_i|;
-
-where the rows of A that may be saturated are independent, y - y* is linear in d, and the bound is
-linear in r.
+The error is certified, see `mdpcloud.limits.kelly_certificate`.
 """
 
 from __future__ import annotations
@@ -35,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, SolveError
+from mdpcloud.limits.kelly_certificate import Network, certificate
 from mdpcloud.queues.border import checked_count, checked_number
 
 __all__ = ["KellyLimit", "convex_dual", "kelly_limit", "link_root"]
 
-ROUNDING = 2.0**-53
 STEPS = 60  # of Newton's method
 HALVINGS = 30
 FREE = 1e-4  # prices below it are first taken for 0 where there is spare capacity
@@ -83,23 +75,6 @@ class KellyLimit:
         return tuple(i for i, y in enumerate(self.prices) if y > 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Network:
-    """Loads (c,), requirements (k, c) and capacities (k,)."""
-
-    loads: Floats
-    needs: Floats
-    room: Floats
-
-    def jobs(self, prices: Floats) -> Floats:
-        found: Floats = self.loads * np.exp(-prices @ self.needs)
-        return found
-
-    def spare(self, prices: Floats) -> Floats:
-        found: Floats = self.room - self.needs @ self.jobs(prices)
-        return found
-
-
 def kelly_limit(
     loads: Sequence[float], requirements: Sequence[Sequence[int]], capacities: Sequence[float]
 ) -> KellyLimit:
@@ -129,11 +104,11 @@ def kelly_limit(
     """
     network = _checked(loads, requirements, capacities)
     kept = _distinct_rows(network)
-    part = _Network(network.loads, network.needs[kept], network.room[kept])
+    part = Network(network.loads, network.needs[kept], network.room[kept])
     prices = np.zeros(len(kept))
     if (part.spare(prices) < 0.0).any():
         prices = _polished(part, _start(part))
-    gap, shift = _certificate(part, prices)
+    gap, shift = certificate(part, prices)
     every = np.zeros(network.room.size)
     every[kept] = prices
     return _limit(network, every, gap, shift)
@@ -174,7 +149,7 @@ def convex_dual(
 # --- solution -------------------------------------------------------------------------------------
 
 
-def _start(network: _Network) -> Floats:
+def _start(network: Network) -> Floats:
     if network.room.size == 1:
         sizes = network.needs[0].astype(int).tolist()
         root = link_root(network.loads.tolist(), sizes, float(network.room[0]))
@@ -182,7 +157,7 @@ def _start(network: _Network) -> Floats:
     return _by_cvxpy(network)
 
 
-def _by_cvxpy(network: _Network) -> Floats:
+def _by_cvxpy(network: Network) -> Floats:
     import cvxpy
 
     cp: Any = cvxpy
@@ -198,7 +173,7 @@ def _by_cvxpy(network: _Network) -> Floats:
     return found
 
 
-def _distinct_rows(network: _Network) -> list[int]:
+def _distinct_rows(network: Network) -> list[int]:
     """Resources but for those whose row is another's with no less capacity, or empty."""
     best: dict[bytes, int] = {}
     for i, row in enumerate(network.needs):
@@ -212,7 +187,7 @@ def _distinct_rows(network: _Network) -> list[int]:
     return sorted(best.values()) or [0]
 
 
-def _polished(network: _Network, prices: Floats) -> Floats:
+def _polished(network: Network, prices: Floats) -> Floats:
     """Newton's method on the resources in use, as long as the residual falls."""
     prices = np.where((prices < FREE) & (network.spare(prices) > 0.0), 0.0, prices)
     residual = _residual(network, prices)
@@ -229,7 +204,7 @@ def _polished(network: _Network, prices: Floats) -> Floats:
     return prices
 
 
-def _newton_step(network: _Network, prices: Floats) -> Floats:
+def _newton_step(network: Network, prices: Floats) -> Floats:
     spare = network.spare(prices)
     free = (prices > 0.0) | (spare < 0.0)
     rows = network.needs[free]
@@ -239,30 +214,13 @@ def _newton_step(network: _Network, prices: Floats) -> Floats:
     return step
 
 
-def _residual(network: _Network, prices: Floats) -> float:
+def _residual(network: Network, prices: Floats) -> float:
     """Largest relative violation of the conditions of optimality."""
     spare = network.spare(prices) / network.room
     return float(np.where(prices > 0.0, np.abs(spare), np.maximum(-spare, 0.0)).max())
 
 
-# --- certificate ----------------------------------------------------------------------------------
-
-
-def _certificate(network: _Network, prices: Floats) -> tuple[float, Floats]:
-    """Relative duality gap, and a bound of |d|."""
-    gap, scale = _gap(network, prices)
-    wander = _from_gap(gap, network.jobs(prices))
-    by_row = _from_residual(network, prices, wander)
-    return gap / scale, np.minimum(wander, by_row) + _rounding(network, prices)
-
-
-def _rounding(network: _Network, prices: Floats) -> float:
-    """Bound of the relative rounding error of x_j."""
-    largest = float((prices @ network.needs).max())
-    return ROUNDING * (4.0 + (prices.size + 2.0) * largest)
-
-
-def _limit(network: _Network, prices: Floats, gap: float, shift: Floats) -> KellyLimit:
+def _limit(network: Network, prices: Floats, gap: float, shift: Floats) -> KellyLimit:
     change = np.where(shift < 1.0, np.expm1(np.minimum(shift, 1.0)), np.inf)
     jobs, logs = network.jobs(prices), prices @ network.needs
     error = float(np.minimum(np.exp(-logs) * change, 1.0).max())
@@ -279,55 +237,9 @@ def _limit(network: _Network, prices: Floats, gap: float, shift: Floats) -> Kell
     )
 
 
-def _gap(network: _Network, prices: Floats) -> tuple[float, float]:
-    """Duality gap with a bound of its rounding, and D(y)."""
-    jobs, logs = network.jobs(prices), prices @ network.needs
-    share = min(1.0, float((network.room / np.maximum(network.needs @ jobs, 1e-300)).min()))
-    dual = jobs.sum() + network.room @ prices
-    primal = share * (jobs @ (1.0 + logs - np.log(share)))
-    size = dual + jobs @ logs
-    terms = jobs.size + prices.size
-    return float(max(dual - primal, 0.0) + 4.0 * terms * ROUNDING * size), float(dual)
-
-
-def _from_gap(gap: float, jobs: Floats) -> Floats:
-    """Bound of |d| from x (1 + (d - 1) e^d) <= gap; infinite where that says nothing."""
-    with np.errstate(divide="ignore"):
-        ratio = gap / jobs
-    found: Floats = np.where(ratio <= 1.0 / 12.0, np.sqrt(3.0 * ratio), np.inf)
-    return found
-
-
-def _from_residual(network: _Network, prices: Floats, wander: Floats) -> Floats:
-    """Bound of |d| that is linear in the residual; infinite where the rows are dependent."""
-    nothing = np.full(network.loads.size, np.inf)
-    jobs, spare = network.jobs(prices), network.spare(prices)
-    present = jobs > 0.0
-    if not (wander[present] <= 0.1).all():
-        return nothing
-    noise = network.room * (_rounding(network, prices) + 2.0 * ROUNDING * jobs.size)
-    most = network.needs[:, present] @ (jobs[present] * np.exp(wander[present]))
-    near = (prices > 0.0) | (most >= network.room)
-    if not near.any():
-        return np.zeros(network.loads.size)
-    rows = network.needs[np.ix_(near, present)]
-    left = np.linalg.pinv(rows.T)  # y - y* = left d
-    if np.linalg.matrix_rank(rows) < rows.shape[0]:
-        return nothing
-    weight = np.linalg.norm(left / np.sqrt(jobs[present]), axis=1)
-    residual = np.where(prices > 0.0, np.abs(spare), np.maximum(-spare, 0.0)) + noise
-    length = float(residual[near] @ weight) / 0.9  # of sqrt(x) d
-    bound = nothing
-    with np.errstate(divide="ignore"):
-        bound[present] = length / np.sqrt(jobs[present])
-    moved = network.needs[near].T @ (weight * length)  # |A^T (y - y*)|, for classes without load
-    found: Floats = np.minimum(bound, 1.01 * moved)
-    return found
-
-
 def _checked(
     loads: Sequence[float], requirements: Sequence[Sequence[int]], capacities: Sequence[float]
-) -> _Network:
+) -> Network:
     rho = [checked_number(f"loads[{j}]", a, zero=True) for j, a in enumerate(loads)]
     if len(requirements) != len(capacities) or not rho:
         raise InputError(
@@ -342,4 +254,4 @@ def _checked(
         for i, row in enumerate(requirements)
     ]
     room = [checked_number(f"capacities[{i}]", c) for i, c in enumerate(capacities)]
-    return _Network(np.array(rho), np.array(needs, dtype=float), np.array(room))
+    return Network(np.array(rho), np.array(needs, dtype=float), np.array(room))
