@@ -17,7 +17,7 @@ Applied Probability 1 (1991) 319-378.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -31,11 +31,10 @@ from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
 from mdpcloud.plugins import did_you_mean
-from mdpcloud.policies.complete_sharing import complete_sharing
-from mdpcloud.policies.family import Family, Option, Parameter, Stream
-from mdpcloud.policies.trunk_reservation import trunk_reservation
+from mdpcloud.policies.family import Family
 from mdpcloud.queues.product_form import LARGEST_LATTICE, points, product_form_law
 from mdpcloud.systems.base import Heuristic
+from mdpcloud.systems.loss_network_policies import fits, reservation_families, sharing_rules
 from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_count
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LossNetwork"]
 
-LARGEST_GRID = 1000  # members of a family whose best one is searched for
 ROUNDING = 2.0**-53
 ON_BOUNDARY = 1e-12  # of a capacity: what is spare there may be a rounding error
 
@@ -186,7 +184,11 @@ class LossNetwork:
         for j in range(len(self.arrival_rates)):
             measures[f"rejection_rate[{j}]"] = (f"arrival {j}", "reject")
             measures[f"mean_jobs[{j}]"] = _jobs(j, 1.0)
-        space = Lattice({"jobs": self._largest_jobs}, where=self._fits((0,) * len(self.capacities)))
+        capacities = self._finite[0]
+        space = Lattice(
+            {"jobs": self._largest_jobs},
+            where=fits(self.requirements, capacities, [0] * len(capacities)),
+        )
         return Model(space, [*arrivals, *departures], measures=measures)
 
     @property
@@ -196,18 +198,6 @@ class LossNetwork:
             min(c // a for a, c in zip(needs, self._finite[0], strict=True) if a)
             for needs in zip(*self.requirements, strict=True)
         )
-
-    def _fits(self, needs: Sequence[int]) -> Callable[[Any], Any]:
-        """Whether there is room for so much more of each resource."""
-        free = [_free(row, c) for row, c in zip(self.requirements, self._finite[0], strict=True)]
-
-        def fits(x: Any) -> Any:
-            room: Any = True
-            for need, spare in zip(needs, free, strict=True):
-                room = room & (spare(x) >= need)
-            return room
-
-        return fits
 
     def derived(self, cost: Bounds, measures: Mapping[str, Bounds]) -> dict[str, Bounds]:
         """Bounds of the probability that a job is lost, per class."""
@@ -229,53 +219,11 @@ class LossNetwork:
             near = did_you_mean(name, self.policy_names)
             known = ", ".join(self.policy_names)
             raise InputError(f"policy {name!r} is unknown; there are {known}{near}")
-        return Heuristic(name, rule=complete_sharing(self._streams(after=True)).member())
+        return Heuristic(name, rule=sharing_rules(self.requirements, self._finite[0]))
 
     def families(self) -> tuple[Family, ...]:
         """Reservation by one level of free capacity for all classes, and by one for each class."""
-        each = self._reservation_per_class()
-        return (self._common_reservation(), *([] if each is None else [each]))
-
-    def _common_reservation(self) -> Family:
-        """Accepted where at least so much of every resource that is needed was free before."""
-        levels = Parameter("free", tuple(range(max(self._finite[0]) + 1)))
-        classes = len(self.arrival_rates)
-        each = trunk_reservation(self._streams(after=False), [levels] * classes)
-        return Family("common_reservation", (levels,), lambda free: each.member(*[free] * classes))
-
-    def _reservation_per_class(self) -> Family | None:
-        """Accepted where so much of every resource that is needed stays free; None if too many."""
-        classes = len(self.arrival_rates)
-        most = min(int(LARGEST_GRID ** (1.0 / classes) + 1e-9), max(self._finite[0]) + 1)
-        if most < 1 + max(map(max, self.requirements)):
-            return None
-        grid = tuple(range(most))
-        parameters = [Parameter(f"reserved[{j}]", grid) for j in range(classes)]
-        family = trunk_reservation(self._streams(after=True), parameters)
-        note = f"levels of every class up to {most - 1}"
-        return Family(family.name, family.parameters, family.member, notes=(note,))
-
-    def _streams(self, *, after: bool) -> list[Stream]:
-        """Accept what fits; the spare capacity is that once the job is in, or that before."""
-        streams = []
-        for j, needs in enumerate(zip(*self.requirements, strict=True)):
-            taken = needs if after else (0,) * len(needs)
-            option = Option("accept", self._fits(needs), self._spare(needs, taken))
-            streams.append(Stream(f"arrival {j}", (option,)))
-        return streams
-
-    def _spare(self, needs: Sequence[int], taken: Sequence[int]) -> Callable[[Any], Any]:
-        """Least free capacity of the resources that a job needs, less what is taken of each."""
-        rows = zip(self.requirements, self._finite[0], taken, strict=True)
-        free = [_free(row, c - t) for (row, c, t), need in zip(rows, needs, strict=True) if need]
-
-        def spare(x: Any) -> Any:
-            least = free[0](x)
-            for other in free[1:]:
-                least = np.minimum(least, other(x))
-            return least
-
-        return spare
+        return reservation_families(self.requirements, self._finite[0])
 
     # --- closed forms -----------------------------------------------------------------------------
 
@@ -433,8 +381,3 @@ class LossNetwork:
 
 def _jobs(j: int, rate: float) -> Any:
     return lambda x: rate * x.jobs[j]
-
-
-def _free(row: Sequence[int], capacity: int) -> Callable[[Any], Any]:
-    """Free capacity of a resource."""
-    return lambda x: capacity - sum(a * n for a, n in zip(row, x.jobs, strict=True) if a)
