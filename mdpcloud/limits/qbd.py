@@ -34,10 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.limits.qbd_algebra import Factored, dot
 from mdpcloud.limits.qbd_error import mean_times, residual_of
 from mdpcloud.limits.qbd_levels import Level, check_levels, in_a_near_unit
 from mdpcloud.limits.qbd_passage import (
-    Factored,
     Passage,
     first_entries,
     passage,
@@ -97,10 +97,10 @@ class QBDLaw:
         law, power, left = self.first, self.ratio, k - len(self.boundary)
         while left:
             if left % 2:
-                law = law @ power
+                law = dot(law, power)
             left //= 2
             if left:
-                power = power @ power
+                power = dot(power, power)
         return law
 
     def tail(self, k: int) -> Array:
@@ -110,7 +110,7 @@ class QBDLaw:
                 f"levels have the same phases from {len(self.boundary)} on; there is no tail of "
                 f"phases from level {k}"
             )
-        law: Array = self.level(k) @ self.sums
+        law: Array = dot(self.level(k), self.sums)
         return law
 
     def tail_probability(self, k: int) -> float:
@@ -123,7 +123,7 @@ class QBDLaw:
         """Mean of the level."""
         b = len(self.boundary)
         above = self.tail(b)
-        beyond = (above @ self.ratio) @ self.sums
+        beyond = dot(dot(above, self.ratio), self.sums)
         below = sum(k * float(law.sum()) for k, law in enumerate(self.boundary))
         return below + b * float(above.sum()) + float(beyond.sum())
 
@@ -207,7 +207,7 @@ def _drift(level: Level) -> float:
 
 def _repeated(level: Level, entries: Array) -> tuple[Array, Array, Passage]:
     """R, (I - R)^-1, and the passage from a repeating level to the one below."""
-    factored = Factored.of(level.local + level.up @ entries, level.down.sum(axis=1))
+    factored = Factored.of(level.local + dot(level.up, entries), level.down.sum(axis=1))
     ratio = factored.solve_left(level.up)
     sums = powers_sum(ratio)
     return ratio, sums, Passage(factored, entries, factored.solve(sums.sum(axis=1)))
@@ -223,10 +223,10 @@ def _passages(boundary: Sequence[Level], last: Passage) -> list[Passage]:
 
 def _laws(levels: Sequence[Level], down: Sequence[Passage], sums: Array) -> list[Array]:
     """Laws of levels 0 ... b."""
-    laws = [null_vector(levels[0].local + levels[0].up @ down[0].entries)]
+    laws = [null_vector(levels[0].local + dot(levels[0].up, down[0].entries))]
     for k, level in enumerate(levels[:-1]):
-        laws.append(down[k].factored.solve_left(laws[k] @ level.up))
-    total = sum(float(law.sum()) for law in laws[:-1]) + float((laws[-1] @ sums).sum())
+        laws.append(down[k].factored.solve_left(dot(laws[k], level.up)))
+    total = sum(float(law.sum()) for law in laws[:-1]) + float(dot(laws[-1], sums).sum())
     return [law / total for law in laws]
 
 

@@ -23,8 +23,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.limits.qbd_algebra import Factored, dot
 from mdpcloud.limits.qbd_levels import Level
-from mdpcloud.limits.qbd_passage import Factored, Passage, passage
+from mdpcloud.limits.qbd_passage import Passage, passage
 from mdpcloud.limits.qbd_rounding import UNIT, Sum, exactly, full_product, sparse_product
 
 __all__ = ["Residual", "mean_times", "residual_of"]
@@ -93,8 +94,8 @@ def residual_of(
     )
     last = levels[-1]
     beyond = _far_residual(last, ratio).sum(axis=1)
-    above = laws[-1] @ sums
-    far, far_levels = float(above @ beyond), float((above @ sums) @ beyond)
+    above = dot(laws[-1], sums)
+    far, far_levels = float(above @ beyond), float(dot(above, sums) @ beyond)
     flow = float(above @ last.out)
     flow += sum(float(law @ level.out) for law, level in zip(laws[:-1], levels[:-1], strict=True))
     total = sum(float(r.sum()) for r in near) + far
@@ -103,12 +104,12 @@ def residual_of(
 
 def _mass(laws: Sequence[Array], ratio: Array, sums: Array) -> float:
     """Bound of |sum of all probabilities - 1|; the far ones solve y = first + y R."""
-    above = laws[-1] @ sums
+    above = dot(laws[-1], sums)
     beyond = full_product(above[None, :], ratio).plus(exactly(laws[-1][None, :]))
     off = beyond.distance(above[None, :], 0)[0]
     parts = [*(float(law.sum()) for law in laws[:-1]), float(above.sum())]
     terms = max(law.size for law in laws) + len(laws)
-    return abs(sum(parts) - 1.0) + float((off @ sums).sum()) + terms * UNIT
+    return abs(sum(parts) - 1.0) + float(dot(off, sums).sum()) + terms * UNIT
 
 
 def _inflows(levels: Sequence[Level], laws: Sequence[Array], ratio: Array) -> list[Sum]:
@@ -129,7 +130,7 @@ def _far_residual(level: Level, ratio: Array) -> Array:
     """|A0 + R A1 + R^2 A2|, entry by entry."""
     within = sparse_product(ratio, level.down).plus(exactly(level.local))
     inflow = full_product(ratio, within.value)
-    inflow = Sum(inflow.value, inflow.error + ratio @ within.error).plus(exactly(level.up))
+    inflow = Sum(inflow.value, inflow.error + dot(ratio, within.error)).plus(exactly(level.up))
     return inflow.distance(ratio * level.out, _terms(level))
 
 
@@ -161,18 +162,18 @@ def mean_times(
         levels[reference], up[-1] if reference else None, down[reference], phase
     )
     for k in range(reference - 1, -1, -1):
-        times[k] = up[k].time + up[k].entries @ times[k + 1]
+        times[k] = up[k].time + dot(up[k].entries, times[k + 1])
     for k in range(reference + 1, len(levels)):
-        times[k] = down[k - 1].time + down[k - 1].entries @ times[k - 1]
+        times[k] = down[k - 1].time + dot(down[k - 1].entries, times[k - 1])
     return times
 
 
 def _reference_times(level: Level, below: Passage | None, above: Passage, phase: int) -> Array:
-    rates = level.local + level.up @ above.entries
-    right = 1.0 + level.up @ above.time
+    rates = level.local + dot(level.up, above.entries)
+    right = 1.0 + dot(level.up, above.time)
     if below is not None:
-        rates = rates + level.down @ below.entries
-        right = right + level.down @ below.time
+        rates = rates + dot(level.down, below.entries)
+        right = right + dot(level.down, below.time)
     others = np.flatnonzero(np.arange(level.phases) != phase)
     times = np.zeros(level.phases)
     if others.size:

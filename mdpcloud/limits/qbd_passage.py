@@ -8,69 +8,20 @@ towards the reference. For levels that all are the same, logarithmic reduction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
-from mdpcloud.errors import InputError, SolveError
-from mdpcloud.limits.qbd_kernels import factor_rates
+from mdpcloud.errors import SolveError
+from mdpcloud.limits.qbd_algebra import Factored, dot
 
-__all__ = ["Factored", "Passage", "first_entries", "passage", "powers_sum"]
+__all__ = ["Passage", "first_entries", "passage", "powers_sum"]
 
 Array: TypeAlias = NDArray[np.float64]
 
 MOST_STEPS = 100
 """Doublings: levels up to 2**100 matter."""
-
-
-@dataclass(frozen=True, eq=False)
-class Factored:
-    """Minus the generator of a chain that is left: triangular factors without subtraction.
-
-    Attributes
-    ----------
-    factors : (m, m) array
-        As `mdpcloud.limits.qbd_kernels.factor_rates` leaves them.
-    """
-
-    factors: Array
-
-    @classmethod
-    def of(cls, rates: Array, exits: Array) -> Factored:
-        """Factor from rates between the states, whose diagonal does not matter, and out of them.
-
-        Raises
-        ------
-        InputError
-            When some states cannot be left.
-        """
-        factors = np.array(rates, order="C")
-        if not factor_rates(factors, np.array(exits)):
-            raise InputError(
-                "some phases of a level can never be left for another level; the chain must be "
-                "irreducible"
-            )
-        diagonal = factors.diagonal().copy()
-        np.negative(factors, out=factors)
-        np.fill_diagonal(factors, diagonal)
-        return cls(factors)
-
-    def solve(self, right: Array) -> Array:
-        """X with -S X = right >= 0; every entry is a sum of positive terms."""
-        inner = _triangular(self.factors, right, lower=True, unit_diagonal=True)
-        return _triangular(self.factors, inner, lower=False)
-
-    def solve_left(self, left: Array) -> Array:
-        """X with X (-S) = left >= 0, for rows or one row."""
-        inner = _triangular(self.factors, left.T, lower=False, trans="T")
-        return _triangular(self.factors, inner, lower=True, unit_diagonal=True, trans="T").T
-
-
-def _triangular(factors: Array, right: Array, **options: Any) -> Array:
-    solved: Array = solve_triangular(factors, right, check_finite=False, **options)
-    return solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +51,8 @@ def passage(
     if away is None or beyond is None:
         factored = Factored.of(local, exits)
         return Passage(factored, factored.solve(towards), factored.solve(np.ones(exits.size)))
-    factored = Factored.of(local + away @ beyond.entries, exits)
-    time = factored.solve(1.0 + away @ beyond.time)
+    factored = Factored.of(local + dot(away, beyond.entries), exits)
+    time = factored.solve(1.0 + dot(away, beyond.time))
     return Passage(factored, factored.solve(towards), time)
 
 
@@ -117,11 +68,11 @@ def first_entries(up: Array, local: Array, down: Array) -> tuple[Array, int]:
     high, low = factored.solve(up), factored.solve(down)
     entries, share = low, high
     for steps in range(1, MOST_STEPS + 1):
-        within, high, low = high @ low + low @ high, high @ high, low @ low
+        within, high, low = dot(high, low) + dot(low, high), dot(high, high), dot(low, low)
         factored = Factored.of(within, (high + low).sum(axis=1))
         high, low = factored.solve(high), factored.solve(low)
-        before, entries = entries, entries + share @ low
-        share = share @ high
+        before, entries = entries, entries + dot(share, low)
+        share = dot(share, high)
         if np.array_equal(before, entries):
             return entries, steps
     raise SolveError(f"logarithmic reduction goes on after {MOST_STEPS} doublings", partial=entries)
@@ -137,8 +88,8 @@ def powers_sum(ratio: Array) -> Array:
     """
     total, power = np.eye(ratio.shape[0]) + ratio, ratio
     for _ in range(MOST_STEPS):
-        power = power @ power
-        before, total = total, total + total @ power
+        power = dot(power, power)
+        before, total = total, total + dot(total, power)
         if np.array_equal(before, total):
             return total
     raise SolveError(f"the powers of R do not die out within {MOST_STEPS} squarings", total)

@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpcloud.limits.qbd_algebra import dot
+
 __all__ = ["UNIT", "Sum", "exactly", "full_product", "sparse_product"]
 
 Array: TypeAlias = NDArray[np.float64]
@@ -32,7 +34,7 @@ class Sum:
     def times(self, rates: Array) -> Sum:
         """Times a matrix of few entries per column."""
         found = sparse_product(self.value, rates)
-        return Sum(found.value, found.error + self.error @ rates)
+        return Sum(found.value, found.error + dot(self.error, rates))
 
     def distance(self, other: Array, terms: int) -> Array:
         """Bound of the distance from numbers >= 0 that are sums of so many terms."""
@@ -47,7 +49,7 @@ def exactly(value: Array) -> Sum:
 
 def sparse_product(left: Array, right: Array) -> Sum:
     """A product with a matrix of few entries per column."""
-    value = left @ right
+    value = dot(left, right)
     terms = int(np.count_nonzero(right, axis=0).max(initial=0))
     return Sum(value, (terms + 1) * UNIT * value + TINY)
 
@@ -64,7 +66,7 @@ def full_product(left: Array, right: Array) -> Sum:
     bits = (53 - int(np.ceil(np.log2(terms + 1)))) // 2
     rows, columns = left.max(axis=1, keepdims=True), right.max(axis=0, keepdims=True)
     first, second = _leading(left, rows, bits), _leading(right, columns, bits)
-    value = first @ second + (first @ (right - second) + (left - first) @ right)
+    value = dot(first, second) + (dot(first, right - second) + dot(left - first, right))
     rest = rows * right.sum(axis=0) + left.sum(axis=1, keepdims=True) * columns
     error = 3 * UNIT * value + (terms + 3) * UNIT * 2.0 ** (1 - bits) * rest + TINY
     return Sum(value, error)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import SolveError
 from mdpcloud.limits.qbd import null_vector
+from mdpcloud.limits.qbd_algebra import dot
 from mdpcloud.limits.qbd_passage import Passage, passage
 from mdpcloud.queues.erlang import erlang_b
 
@@ -169,7 +170,7 @@ class _Chain:
             away = self.plain if passages else None
             found = passage(self.local, level * self.service * self.eye, away, beyond)
             passages.insert(0, found)
-            lost.insert(0, self.here + self.plain @ found.factored.solve(lost[0]))
+            lost.insert(0, self.here + dot(self.plain, found.factored.solve(lost[0])))
         return passages, lost
 
     def from_below(self) -> tuple[list[Passage], list[Array]]:
