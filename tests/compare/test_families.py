@@ -20,6 +20,7 @@ from mdpcloud.compare import Comparison, evaluate_policies, maps, pictures, simu
 from mdpcloud.errors import NoLimitError
 from mdpcloud.policies.complete_sharing import complete_sharing
 from mdpcloud.policies.family import Family, Parameter
+from mdpcloud.policies.search import best_member
 from mdpcloud.policies.thresholds import thresholds
 from mdpcloud.scenario import read_scenario
 from mdpcloud.scenario.template import new_scenario
@@ -415,6 +416,22 @@ def test_the_best_reservation_is_as_published(record_: dict[str, Any]) -> None:
     assert row.cost == pytest.approx(min(record_["costs_by_a"]), rel=1e-9)
     assert found.optimum is not None
     assert found.optimum.lower <= row.upper
+
+
+@pytest.mark.parametrize("scale", [5, 20])
+@pytest.mark.parametrize("second", [1.5, 2.0, 3.0])
+def test_the_best_reservation_grows_with_the_scale_as_published(scale: int, second: float) -> None:
+    """Where the second centre is overloaded, nearly all reservations cost the same."""
+    record_ = RECORDS["S6_best_a_vs_N"][f"2.0,{second},1,2,w=1.0,2.0"]["finite"]
+    (published,) = (one for one in record_ if one["N"] == scale)
+    system = find_system("trunk_reservation")(
+        (2.0, second), (1.0, 1.0), (1.0, 2.0), 0, (1.0, 2.0), scale=scale
+    )
+    found = best_member(system.model(), system.families()[0])
+    assert found.cost / scale == pytest.approx(published["cost_over_N"], rel=1e-9)
+    near = (found.vector, *found.equals, *found.same)
+    assert (published["best_a"],) in near
+    assert second == 3.0 or len(near) == 1
 
 
 @pytest.mark.parametrize(
