@@ -21,6 +21,7 @@ centre 0, and guards resource k against type k, both counted round (modulo their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -164,15 +165,21 @@ class Cooperation:
     @cached_property
     def _rounded(self) -> tuple[Centres, tuple[int, ...], tuple[str, ...]]:
         """Capacities and levels at this scale, and notes on their rounding."""
-        named = [
-            [(f"capacities[{k}][{m}]", value) for m, value in enumerate(row)]
+        rows = [
+            [
+                scaled_count(f"capacities[{k}][{m}]", value, self.scale)
+                for m, value in enumerate(row)
+            ]
             for k, row in enumerate(self.capacities)
         ]
-        named.append([(f"thresholds[{k}]", value) for k, value in enumerate(self.thresholds)])
-        found = [[scaled_count(name, value, self.scale) for name, value in row] for row in named]
-        counts = [tuple(count for count, _ in row) for row in found]
-        centres = Centres(self.requirements, tuple(counts[:-1]), self.remote_full, self.unfit)
-        return centres, counts[-1], tuple(note for row in found for _, note in row if note)
+        levels = [
+            _scaled_level(f"thresholds[{k}]", value, self.scale)
+            for k, value in enumerate(self.thresholds)
+        ]
+        capacities = tuple(tuple(count for count, _ in row) for row in rows)
+        centres = Centres(self.requirements, capacities, self.remote_full, self.unfit)
+        notes = tuple(note for row in [*rows, levels] for _, note in row if note)
+        return centres, tuple(level for level, _ in levels), notes
 
     @property
     def _centres(self) -> Centres:
@@ -361,6 +368,18 @@ class Cooperation:
 
         begin = (0.0,) * 4 if start is None else start
         return trajectory(self._two_centres(), horizon, begin, times)
+
+
+def _scaled_level(name: str, value: float, scale: float) -> tuple[int, str | None]:
+    """A level of the finite system, rounded up, which leaves the same uses below it; and a note."""
+    exact = value * scale
+    if abs(exact - round(exact)) <= 1e-9 * max(1.0, exact):
+        return round(exact), None
+    level = math.ceil(exact)
+    return level, (
+        f"{name} = {value:g} times the scale {scale:g} is {exact:g}; a use below that is one below "
+        f"{level}"
+    )
 
 
 def _rate(each: float, place: int, x: Any) -> Any:
