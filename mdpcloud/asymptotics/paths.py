@@ -22,6 +22,7 @@ __all__ = ["POINTS", "path_of", "variables_of"]
 Floats: TypeAlias = NDArray[np.float64]
 
 POINTS = 2001  # of a path with more changes than that, which is told at equal distances
+ROUNDING = 1e-12  # relative, of a sum of times
 SPARE = 1.1  # time of a further piece, over that of the one before
 
 
@@ -53,7 +54,7 @@ def path_of(
     axes = system.model().space.axes
     pieces: list[list[tuple[Floats, Floats]]] = []
     now, state, length = 0.0, [*start], horizon
-    while now < horizon:
+    while now < horizon * (1.0 - ROUNDING):
         length = min(length, horizon - now)
         place = dict(axes.state(state)._asdict())
         records = _recorded(system, place, length, np.random.SeedSequence((seed, len(pieces))))
@@ -61,7 +62,7 @@ def path_of(
         end = float(min([*full, length]))
         pieces.append([_until(record, end, now) for record in records])
         state = [int(values[-1]) for _, values in pieces[-1]]
-        now = now + end if full else horizon
+        now += end
         length = SPARE * end
     return [_joined([piece[k] for piece in pieces], horizon) for k in range(len(state))]
 

@@ -45,6 +45,8 @@ DASHES: tuple[Any, ...] = ((0, (3.4, 1.4)), (0, (1.1, 1.2)), (0, (6, 2, 1.2, 2))
 MARKED = ("marks", "dots", "joined")
 COLUMNS = 2  # panels in a row
 TITLE = 50  # letters in a line of a panel's title
+MARK = 30  # letters in a line beside a mark
+MARK_LINE = 0.062  # height of such a line, part of a panel's height
 HEIGHT = 2.9  # of a panel, inches
 VISIBLE = 4e-3  # part of a panel's height from which an interval is drawn
 
@@ -263,8 +265,7 @@ def _draw_panel(axes: Axes, panel: Panel, looks: _Looks) -> None:
     _set_scales(axes, panel)
     for one in panel.series:
         _draw_intervals(axes, panel, one, looks)
-    for place, text in panel.marks:
-        _draw_mark(axes, place, text)
+    _draw_marks(axes, panel.marks)
     title(axes, panel.title if "$" in panel.title else textwrap.fill(panel.title, TITLE))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
@@ -334,20 +335,29 @@ def _draw_intervals(axes: Axes, panel: Panel, one: Series, looks: _Looks) -> Non
     axes.errorbar(x, y[wide], yerr=reach, fmt="none", ecolor=colour, elinewidth=1.1, capsize=2.5)
 
 
-def _draw_mark(axes: Axes, place: float, text: str) -> None:
-    axes.axvline(place, color=FAINT, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
-    axes.annotate(
-        text,
-        (place, 0.03),
-        xytext=(3, 0),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        color=INK,
-        fontsize=SMALL - 1,
-        va="bottom",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
-        zorder=4,
-    )
+def _draw_marks(axes: Axes, marks: Sequence[tuple[float, str]]) -> None:
+    """Vertical lines; their texts are above each other, and to the left of lines far right."""
+    low, high = axes.get_xlim()
+    foot = 0.03
+    for place, text in marks:
+        axes.axvline(place, color=FAINT, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+        lines = [line for part in text.split("\n") for line in textwrap.wrap(part, MARK)]
+        right = place > 0.5 * (low + high)
+        written = axes.annotate(
+            "\n".join(lines),
+            (place, foot),
+            xytext=(-3 if right else 3, 0),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            color=INK,
+            fontsize=SMALL - 1,
+            ha="right" if right else "left",
+            va="bottom",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
+            zorder=4,
+        )
+        written.set_in_layout(False)
+        foot += MARK_LINE * len(lines) + (0.03 if lines else 0.0)
 
 
 def _legend(chart: Chart, looks: _Looks) -> tuple[list[Any], list[str]]:

@@ -28,7 +28,7 @@ def test_variables_are_named_like_the_coordinates() -> None:
     assert variables_of(Shop()) == ["jobs"]
 
 
-@pytest.mark.parametrize("changes", [7, 4096])
+@pytest.mark.parametrize("changes", [60, 150, 4096])
 def test_pieces_continue_each_other(monkeypatch: pytest.MonkeyPatch, changes: int) -> None:
     """A record is full at any number of changes: what follows is drawn anew from there."""
     full = paths.Record.__init__
@@ -43,5 +43,6 @@ def test_pieces_continue_each_other(monkeypatch: pytest.MonkeyPatch, changes: in
     moves = np.diff(values[:-1])
     assert set(np.abs(moves[moves != 0.0])) == {1.0}
     assert (np.diff(times) >= 0.0).all()
+    assert np.diff(times).max() < 1.0  # about 20 changes per unit of time, up to the horizon
     busy = np.dot(np.diff(times), values[:-1]) / 40.0
     assert busy == pytest.approx(30.0 * (1.0 - erlang_b(10, 30.0)), abs=0.5)

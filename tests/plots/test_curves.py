@@ -1,5 +1,7 @@
 """Charts as they are drawn: colours, markers, intervals, axes, legend."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -106,6 +108,17 @@ def test_marks_are_told_in_the_panel() -> None:
     panel = Panel("", "time", "", (Series("limit", X, X),), marks=((3.0, "full"),))
     figure = draw_chart(Chart((panel,)))
     assert [text.get_text() for text in figure.axes[0].texts] == ["full"]
+
+
+def test_texts_of_marks_do_not_cover_each_other() -> None:
+    marks = ((1.0, "a threshold that is reached after a while\nt = 1"), (1.1, "full"), (99.0, "x"))
+    figure = draw_chart(Chart((Panel("", "time", "", (Series("limit", X, X),), marks=marks),)))
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    edge = figure.axes[0].get_window_extent().x1
+    assert len(boxes) == 3
+    assert all(upper.y0 >= lower.y1 for lower, upper in pairwise(boxes))
+    assert all(box.x1 <= edge for box in boxes)
 
 
 def test_panels_are_side_by_side() -> None:
