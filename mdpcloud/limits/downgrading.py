@@ -99,29 +99,30 @@ class Equilibrium:
     ----------
     regime : str
         See the module.
-    in_full : float
-        Probability that a job finds the link below its threshold.
-    rejected : float
-        Probability that a job finds it full.
+    in_full, blocking, downgraded : tuple of float
+        Per class the probability that a job is taken in full, lost, or downgraded. A job of class 0
+        is never downgraded.
     jobs : tuple of float
         Jobs of each class per unit of the scale.
-    error, jobs_error : float
-        Bounds of the rounding of the probabilities, and of the jobs.
+    error : float
+        Error of the probabilities and, relative to the largest load, of the jobs: a bound of the
+        rounding where it is certified.
     notes : tuple of str
+    certified : bool
     """
 
     regime: str
-    in_full: float
-    rejected: float
+    in_full: tuple[float, ...]
+    blocking: tuple[float, ...]
     jobs: tuple[float, ...]
     error: float
-    jobs_error: float
     notes: tuple[str, ...] = ()
+    certified: bool = True
 
     @property
-    def downgraded(self) -> float:
-        """Probability that a job finds the link between its threshold and its capacity."""
-        return max(1.0 - self.in_full - self.rejected, 0.0)
+    def downgraded(self) -> tuple[float, ...]:  # noqa: D102
+        both = zip(self.in_full, self.blocking, strict=True)
+        return tuple(max(1.0 - full - lost, 0.0) for full, lost in both)
 
 
 def equilibrium(link: Link) -> Equilibrium:
@@ -136,26 +137,31 @@ def equilibrium(link: Link) -> Equilibrium:
     Examples
     --------
     >>> found = equilibrium(Link((0.3, 0.4), (1.0, 1.0), (1, 2), capacity=1.0, threshold=0.9))
-    >>> found.regime, round(found.in_full, 12), [round(jobs, 12) for jobs in found.jobs]
+    >>> found.regime, round(found.in_full[1], 12), [round(jobs, 12) for jobs in found.jobs]
     ('partial_downgrading', 0.5, [0.5, 0.2])
     """
     regime = _regime(link)
     notes = (*_boundary_notes(link, regime), *_slow_notes(link))
-    in_full, rejected, rounding = 1.0, 0.0, 4.0 * (len(link.requirements) + 4) * EPS
+    below, lost, rounding = 1.0, 0.0, 4.0 * (len(link.requirements) + 4) * EPS
     if regime == "partial_downgrading":
         _check_stable(link)
         span = link.full_load - link.low_load
-        in_full = (link.threshold - link.low_load) / span
+        below = (link.threshold - link.low_load) / span
         rounding *= max(link.full_load, link.capacity) / span
     elif regime == "all_downgraded":
-        in_full = 0.0
+        below = 0.0
     elif regime == "overloaded":
-        in_full, rejected = 0.0, 1.0 - link.capacity / link.low_load
-    jobs = in_full * link.rho
-    jobs[0] += (1.0 - in_full - rejected) * link.low_load
-    largest = max(float(link.rho.max()), link.low_load)
+        below, lost = 0.0, 1.0 - link.capacity / link.low_load
+    jobs = below * link.rho
+    jobs[0] += (1.0 - below - lost) * link.low_load
+    others = len(link.requirements) - 1
     return Equilibrium(
-        regime, in_full, rejected, tuple(map(float, jobs)), rounding, rounding * largest, notes
+        regime,
+        (1.0 - lost, *(below,) * others),
+        (lost,) * (1 + others),
+        tuple(jobs.tolist()),
+        rounding,
+        notes,
     )
 
 
@@ -175,8 +181,7 @@ def _regime(link: Link) -> str:
         raise NoLimitError(
             f"the threshold must be below the capacity {c:.10g}, and it is {c0:.10g}, as the load "
             f"would be {full:.10g} if no job were downgraded: at the capacity jobs are taken in "
-            "full, downgraded or lost by single units, and the limit is not that of a threshold "
-            "that tends to the capacity"
+            "full, downgraded or lost by single units, see mdpcloud.limits.downgrading_filled"
         )
     if low < c0 - near:
         return "partial_downgrading"

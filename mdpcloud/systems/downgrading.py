@@ -35,6 +35,7 @@ from annotated_types import Ge, Gt, MinLen, Unit
 from mdpcloud.errors import InputError
 from mdpcloud.limits.downgrading import Link, equilibrium
 from mdpcloud.limits.downgrading_bound import fluid_bound
+from mdpcloud.limits.downgrading_filled import is_filled, limit_when_filled
 from mdpcloud.limits.downgrading_fluid import fluid_trajectory
 from mdpcloud.limits.trajectory import Trajectory
 from mdpcloud.limits.wiener_hopf import WalkLaw, walk_law
@@ -242,26 +243,31 @@ class Downgrading:
     def limit(self) -> Measures:
         """Limit of D(C0) for a large scale, per unit of it.
 
+        Where the threshold is the capacity and the load is beyond it, that of a link which fills up
+        and on which only jobs that do not fit are downgraded, or rejected (regime "filled").
+
         Raises
         ------
         NoLimitError
             See `mdpcloud.limits.downgrading.equilibrium`.
+        SolveError
+            See `mdpcloud.limits.downgrading_filled`.
         """
-        found = equilibrium(self._link)
-        downgraded = [0.0, *[found.downgraded] * (len(self.arrival_rates) - 1)]
+        link = self._link
+        found = limit_when_filled(link, self.unfit) if is_filled(link) else equilibrium(link)
         rates = np.asarray(self.arrival_rates)
-        lost, lower = rates @ self._rejection_costs, rates @ self._downgrading_costs
-        each = ("blocking", "downgraded")
-        errors = dict.fromkeys(each, found.error) | {
-            "mean_jobs": found.jobs_error,
-            "cost": found.error * float(lost + lower),
+        lost, lower = rates * self._rejection_costs, rates * self._downgrading_costs
+        errors = dict.fromkeys(("blocking", "downgraded"), found.error) | {
+            "mean_jobs": found.error * max(float(link.rho.max()), link.low_load),
+            "cost": found.error * float(lost.sum() + lower.sum()),
         }
         return Measures(
-            blocking=(found.rejected,) * len(downgraded),
+            blocking=found.blocking,
             mean_jobs=found.jobs,
-            cost=float(lost * found.rejected + lower * found.downgraded),
-            downgraded=tuple(downgraded),
+            cost=float(lost @ found.blocking + lower @ found.downgraded),
+            downgraded=found.downgraded,
             errors=errors,
+            certified=found.certified,
             regime=found.regime,
             notes=found.notes,
         )

@@ -112,6 +112,7 @@ class TestPublishedTables:
         assert found["downgraded"] == pytest.approx(downgraded, abs=1e-11)
         assert found["mean_jobs"] == pytest.approx(record["mean_L"], rel=1e-10)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("scale", [20, 80])
     def test_of_means_over_time(self, scale):
         link = of_set(SETS[0], scale)
@@ -357,9 +358,25 @@ class TestLimit:
         one = Downgrading.example()
         assert replace(one, scale=7.0).limit() == one.limit()
 
-    def test_there_is_none_for_a_threshold_at_the_capacity_of_an_overloaded_link(self):
-        with pytest.raises(NoLimitError, match="must be below the capacity"):
-            replace(Downgrading.example(), threshold=10.0).limit()
+    def test_there_is_none_where_downgrading_makes_the_load_larger(self):
+        link = Downgrading((0.3, 0.4), (1.0, 4.0), (1, 2), 1.0, 0.6, scale=10)
+        with pytest.raises(NoLimitError, match=r"the threshold must be more than 0\.1 higher"):
+            link.limit()
+
+    @pytest.mark.parametrize("unfit", ["downgrade", "reject"])
+    def test_of_a_threshold_at_the_capacity_is_that_of_a_link_that_fills_up(self, unfit):
+        link = Downgrading((0.3, 0.4), (1.0, 1.0), (1, 2), 1.0, 1.0, unfit=unfit, scale=20)
+        limit = link.limit()
+        assert (limit.regime, limit.certified) == ("filled", unfit == "reject")
+        gaps = []
+        for scale in (20, 160):
+            found = measured(replace(link, scale=scale))
+            gaps.append(
+                np.abs(np.subtract(found["blocking"], limit.blocking))
+                + np.abs(np.subtract(found["downgraded"], limit.downgraded))
+            )
+        assert (gaps[1] < 0.55 * gaps[0]).all()
+        assert (gaps[1] < 0.08).all()
 
     @pytest.mark.parametrize("one", SETS)
     def test_the_walk_spends_the_right_time_below_the_threshold(self, one):
