@@ -31,6 +31,7 @@ from annotated_types import Ge, Gt, MinLen, Unit
 
 from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.cooperation import TwoCentres, equilibrium
+from mdpcloud.limits.cooperation_bound import least_cost
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -340,6 +341,18 @@ class Cooperation:
             },
             regime=found.regime,
             notes=found.notes,
+        )
+
+    def fluid_bound(self) -> float:
+        """A lower bound of the optimal cost, cost/time; see `mdpcloud.limits.cooperation_bound`."""
+        centres = self._centres
+        return least_cost(
+            [scaled(row, self.scale) for row in self.arrival_rates],
+            self.service_rates,
+            self.requirements,
+            centres.capacities,
+            (self.rejection_cost, self.forwarding_cost),
+            [centres.following(k) for k in range(centres.count)],
         )
 
     def fluid(
