@@ -299,7 +299,8 @@ class TrunkReservation:
 
         Examples
         --------
-        >>> TrunkReservation((2.0, 1.5), (1.0, 1.0), (1.0, 2.0), 0, (1.0, 2.0)).fluid_bound()
+        >>> system = TrunkReservation((2.0, 1.5), (1.0, 1.0), (1.0, 2.0), 0, (1.0, 2.0))
+        >>> round(system.fluid_bound(), 12)
         0.5
         """
         from mdpcloud.limits.offloading_bound import least_loss
