@@ -134,6 +134,7 @@ def test_the_model_has_the_blocking_of_the_reference(record: Any) -> None:
 def test_the_best_threshold_and_its_growth_are_the_reference(name: str) -> None:
     first, second, *_ = map(float, name.split(",")[:2])
     system = TrunkReservation((first, second), (1, 1), (1, 2), 0, (1.0, 2.0))
+    assert system.fluid_bound() == pytest.approx(BEST[name]["fluid"], rel=1e-9)
     for known in BEST[name]["finite"]:
         n = known["N"]
         found = system.best_reserved(n)
