@@ -13,15 +13,21 @@ from mdpcloud.engine.program import NONE
 if TYPE_CHECKING:
     from mdpcloud.engine.compiled import CompiledProblem
 
-__all__ = ["cost_rate", "moves_from"]
+__all__ = ["cost_rate", "lump_rate", "moves_from"]
 
 
 def cost_rate(problem: CompiledProblem) -> Floats:
     """Cost rate (n,) with the lump costs of the chosen actions, cost/time."""
+    total = lump_rate(problem)
+    for f in problem.program.cost:
+        total += problem.field_values(f)
+    return total
+
+
+def lump_rate(problem: CompiledProblem) -> Floats:
+    """Rate (n,) of the lump costs of the chosen actions, cost/time."""
     program = problem.program
     total = np.zeros(problem.n)
-    for f in program.cost:
-        total += problem.field_values(f)
     for e in range(program.term_rate.size):
         rate = problem.field_values(program.term_rate[e])
         number = _chosen(problem, e)

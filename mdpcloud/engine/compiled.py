@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.engine import fused, kernels
-from mdpcloud.engine.chosen import cost_rate, moves_from
+from mdpcloud.engine.chosen import cost_rate, lump_rate, moves_from
+from mdpcloud.engine.generator import rates_under
 from mdpcloud.engine.indexed import IndexedLayout, enumerate_states, inside_states
 from mdpcloud.engine.lattice import LatticeLayout, lattice_grid
-from mdpcloud.engine.listing import list_rows, open_actions
+from mdpcloud.engine.listing import list_rows, open_actions, state_cost_rate
 from mdpcloud.engine.memory import check_memory
+from mdpcloud.engine.moves import balanced
 from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
 from mdpcloud.engine.program import NONE, Program, ProgramBuilder
 from mdpcloud.engine.rows import Matrix, Rows, RowsProblem
@@ -140,7 +142,7 @@ class CompiledProblem:
         if not fused.pays(self.program, self.n):
             return None
         indexed = len(self.layout.targets) > 0
-        return fused.load_sweeps(fused.write(self.program, indexed, self.choice is not None))
+        return fused.sweeps_of(self.program, indexed, self.choice is not None)
 
     def certify(self, h: Floats, *, discount: float = 0.0) -> tuple[float, float]:
         """Rigorous bounds of the right-hand side over all states; see `kernels.certify`."""
@@ -171,7 +173,9 @@ class CompiledProblem:
 
     def chain(self) -> tuple[Matrix, Floats]:
         """Generator (n, n) and cost rate (n,) of an uncontrolled problem."""
-        return self.listed().chain()
+        if self.choice is None and self.multi.size:
+            return self.listed().chain()
+        return balanced(rates_under(self, None)), state_cost_rate(self) + lump_rate(self)
 
     def flow(self, h: Floats, out: Floats, shift: float = 0.0) -> None:
         """Set out = Q h - shift for an uncontrolled problem; other cells stay as in h."""
@@ -269,10 +273,10 @@ class CompiledProblem:
 
     def target_states(self, move: int) -> Array:
         """State number of the target of a move in every state, -1 where it leaves the space."""
-        rank = self.layout.rank_of_cell()
-        if len(self.layout.targets):
-            return np.asarray(rank[self.layout.targets[move]])
-        return np.asarray(rank[np.flatnonzero(rank >= 0) + self.program.offset[move]])
+        layout = self.layout
+        if len(layout.targets):
+            return np.asarray(layout.rank_of_cell[layout.targets[move]])
+        return np.asarray(layout.rank_of_cell[layout.cell_of_state + self.program.offset[move]])
 
     def rows(self) -> Rows:
         """Explicit rows: one per state, term and allowed action with a positive rate."""

@@ -24,13 +24,14 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from mdpcloud.engine.jit import cache_folder
 from mdpcloud.engine.program import NONE, Program
 
-__all__ = ["FEWEST", "MOST", "load_sweeps", "pays", "write"]
+__all__ = ["FEWEST", "MOST", "load_sweeps", "pays", "sweeps_of", "write"]
 
 FEWEST = 1000  # states from which a compilation of some two seconds pays
 MOST = 300  # moves and fields; beyond, compilation takes too long
@@ -141,6 +142,45 @@ def _write_at_once(path: Path, text: str) -> None:
     os.replace(name, path)
 
 
+class Structure(NamedTuple):
+    """What the source of a sweep depends on; names as in `Program`."""
+
+    vector: tuple[bool, ...]
+    cost: tuple[int, ...]
+    term_rate: tuple[int, ...]
+    term_action: tuple[int, ...]
+    term_choice: tuple[int, ...]
+    action_cost: tuple[int, ...]
+    action_move: tuple[int, ...]
+    move_weight: tuple[int, ...]
+    same: tuple[int, ...]  # numbers of the offsets: equal moves of the lattice form share loads
+    whole: bool  # whether every cell of a block belongs to the space
+    indexed: bool
+    fixed: bool
+
+    @classmethod
+    def of(cls, program: Program, indexed: bool, fixed: bool) -> Self:
+        """The structure of a program; see `write`."""
+        same = () if indexed else np.unique(program.offset, return_inverse=True)[1].tolist()
+        return cls(
+            **{name: tuple(getattr(program, name).tolist()) for name in cls._fields[:8]},
+            same=tuple(same),
+            whole=bool(program.inside.all()),
+            indexed=indexed,
+            fixed=fixed,
+        )
+
+
+def sweeps_of(program: Program, indexed: bool, fixed: bool) -> ModuleType:
+    """The module of the sweep for a model's structure; see `write`."""
+    return _module(Structure.of(program, indexed, fixed))
+
+
+@cache
+def _module(structure: Structure) -> ModuleType:
+    return load_sweeps(_Writer(structure).source())
+
+
 def write(program: Program, indexed: bool, fixed: bool) -> str:
     """Source of the sweep for a model's structure.
 
@@ -152,30 +192,29 @@ def write(program: Program, indexed: bool, fixed: bool) -> str:
     fixed : bool
         Whether the actions of a choice are taken, not the minimum.
     """
-    return _Writer(program, indexed, fixed).source()
+    return _Writer(Structure.of(program, indexed, fixed)).source()
 
 
 class _Writer:
     """Collects the lines of a sweep."""
 
-    def __init__(self, program: Program, indexed: bool, fixed: bool) -> None:
-        self.program, self.indexed, self.fixed = program, indexed, fixed
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
         self.arrays: list[str] = []
         self.starts: list[str] = []
         self.loads: list[str] = []
         self.values: list[str] = []
-        _, self.same = np.unique(program.offset, return_inverse=True)
 
     def source(self) -> str:
         """The whole module."""
-        p = self.program
+        p = self.structure
         result: Sequence[str] = EVERYWHERE
-        if not p.inside.all():
+        if not p.whole:
             self.starts.append("m = p.mask[b]")
             result = INSIDE
         costs = " + ".join(self.field(f) for f in p.cost) or "0.0"
         self.values.append(f"v = {costs} - discount * here")
-        for e in range(p.term_rate.size):
+        for e in range(len(p.term_rate)):
             self.values.append(f"v += {self.field(p.term_rate[e])} * {self.term(e)}")
         return FRAME.format(
             arrays=_block(self.arrays, 1),
@@ -192,7 +231,7 @@ class _Writer:
 
     def field(self, number: int) -> str:
         """Variable that holds a field: of the block, or of the cell."""
-        if self.program.vector[number]:
+        if self.structure.vector[number]:
             self.once(self.starts, f"s{number} = p.start[{number}, b]")
             self.once(self.loads, f"f{number} = load(data, s{number} + i)")
         else:
@@ -201,40 +240,41 @@ class _Writer:
 
     def target(self, move: int) -> str:
         """Variable that holds the value at the target of a move."""
-        if self.indexed:
+        if self.structure.indexed:
             self.once(self.arrays, f"t{move} = targets[{move}]")
             self.once(self.loads, f"h{move} = load(h, load(t{move}, x + i))")
             return f"h{move}"
-        number = self.same[move]
-        first = np.flatnonzero(self.same == number)[0]
+        first = self.structure.same.index(self.structure.same[move])
         self.once(self.starts, f"y{first} = x + p.offset[{first}]")
         self.once(self.loads, f"h{first} = load(h, y{first} + i)")
         return f"h{first}"
 
     def term(self, e: int) -> str:
         """What a rate is multiplied with; actions are compared without - here where they can be."""
-        first, last = self.program.term_action[e : e + 2]
+        first, last = self.structure.term_action[e : e + 2]
         actions = range(first, last)
         plain = all(self.is_plain(a) for a in actions)
         values = [self.plain_action(a) if plain else self.action(a) for a in actions]
-        best = self.chosen(e, values) if self.fixed and len(values) > 1 else _least(values)
+        best = (
+            self.chosen(e, values) if self.structure.fixed and len(values) > 1 else _least(values)
+        )
         return f"({best} - here)" if plain else f"({best})"
 
     def is_plain(self, action: int) -> bool:
         """Whether an action has at most one move, of weight 1."""
-        first, last = self.program.action_move[action : action + 2]
-        return all(w == NONE for w in self.program.move_weight[first:last]) and last - first <= 1
+        first, last = self.structure.action_move[action : action + 2]
+        return all(w == NONE for w in self.structure.move_weight[first:last]) and last - first <= 1
 
     def plain_action(self, action: int) -> str:
         """k_a + h(y_a)."""
-        first, last = self.program.action_move[action : action + 2]
+        first, last = self.structure.action_move[action : action + 2]
         value = self.target(first) if last > first else "here"
-        cost = self.program.action_cost[action]
+        cost = self.structure.action_cost[action]
         return value if cost == NONE else f"{value} + {self.field(cost)}"
 
     def action(self, action: int) -> str:
         """k_a + sum_j w_aj (h(y_j) - h(x))."""
-        p = self.program
+        p = self.structure
         cost = p.action_cost[action]
         parts = [] if cost == NONE else [self.field(cost)]
         for j in range(*p.action_move[action : action + 2]):
@@ -245,7 +285,7 @@ class _Writer:
 
     def chosen(self, e: int, values: Sequence[str]) -> str:
         """Variable that holds the value of the chosen action of a term."""
-        row = self.program.term_choice[e]
+        row = self.structure.term_choice[e]
         self.once(self.arrays, f"c{row} = choice[{row}]")
         self.once(self.loads, f"a{row} = load(c{row}, x + i)")
         self.values.append(f"b{row} = {values[0]}")

@@ -67,7 +67,8 @@ def _moves(
             for j in range(program.action_move[a], program.action_move[a + 1]):
                 weight = program.move_weight[j]
                 moved = taken if weight == NONE else taken * problem.field_values(weight)
-                yield moved, problem.target_states(j).astype(np.int32, copy=False)
+                target = problem.target_states(j).astype(np.int32, copy=False)
+                yield np.where(target < 0, 0.0, moved), target
 
 
 def _share(problem: CompiledProblem, choice: Any, e: int, action: int) -> Any:

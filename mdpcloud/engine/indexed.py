@@ -7,6 +7,7 @@ reachability. One extra cell holds FAR; moves that leave the space point to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,7 @@ class IndexedLayout:
         """The values themselves: the states are the grid."""
         return values
 
+    @cached_property
     def rank_of_cell(self) -> Array:
         """State number of each cell, -1 for the extra one."""
         return self.pack(np.arange(self.n, dtype=np.int32), -1, np.int32)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -190,9 +191,15 @@ class LatticeLayout:
         full[self.grid.inside] = values
         return full
 
+    @cached_property
     def rank_of_cell(self) -> Array:
         """State number of each cell, -1 outside."""
         return self.pack(np.arange(self.n, dtype=np.int32), -1, np.int32)
+
+    @cached_property
+    def cell_of_state(self) -> Array:
+        """Cell of each state."""
+        return np.flatnonzero(self.rank_of_cell >= 0)
 
 
 def _flat(box: Array) -> Array:

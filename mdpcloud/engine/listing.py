@@ -14,7 +14,7 @@ from mdpcloud.engine.rows import Rows
 if TYPE_CHECKING:
     from mdpcloud.engine.compiled import CompiledProblem
 
-__all__ = ["list_rows", "open_actions"]
+__all__ = ["list_rows", "open_actions", "state_cost_rate"]
 
 Array = NDArray[Any]
 BARRED = 1e200  # costs above this mark a forbidden action
@@ -37,7 +37,7 @@ def list_rows(problem: CompiledProblem) -> Rows:
     stacked = sparse.vstack([p[5] for p in parts], format="csr")[order]
     return Rows(
         n=problem.n,
-        cost_rate=_cost_rate([problem.field_values(f) for f in program.cost], problem.n),
+        cost_rate=state_cost_rate(problem),
         state=state[order].astype(np.int32),
         term=term[order].astype(np.int32),
         action=action[order].astype(np.int32),
@@ -48,11 +48,12 @@ def list_rows(problem: CompiledProblem) -> Rows:
     )
 
 
-def _cost_rate(fields: list[Array], n: int) -> Array:
-    """Sum of the fields (n,), with an error relative to it: parts of both signs may cancel."""
+def state_cost_rate(problem: CompiledProblem) -> Array:
+    """Cost rate (n,) without lumps; its error is relative to it: parts of both signs may cancel."""
+    fields = [problem.field_values(f) for f in problem.program.cost]
     if len(fields) > 1 and any((field < 0).any() for field in fields):
-        return np.fromiter(map(math.fsum, zip(*fields, strict=True)), np.float64, n)
-    return np.asarray(sum(fields, np.zeros(n)))
+        return np.fromiter(map(math.fsum, zip(*fields, strict=True)), np.float64, problem.n)
+    return np.asarray(sum(fields, np.zeros(problem.n)))
 
 
 def open_actions(problem: CompiledProblem, a: int) -> Array:

@@ -213,12 +213,12 @@ def test_cells_and_numbers_of_states_are_inverse(layout: LatticeLayout) -> None:
     numbers = np.arange(layout.n)
     cells = np.array([layout.cell(int(state)) for state in numbers])
     np.testing.assert_array_equal(layout.states(cells), numbers)
-    np.testing.assert_array_equal(layout.rank_of_cell()[cells], numbers)
+    np.testing.assert_array_equal(layout.rank_of_cell[cells], numbers)
 
 
 @given(layouts(), st.data())
 def test_a_move_reaches_the_right_cell_or_one_outside(layout: LatticeLayout, data: Any) -> None:
-    number = layout.rank_of_cell()
+    number = layout.rank_of_cell
     shape = layout.shape
     inside = layout.grid.inside
     points = np.argwhere(np.ones(shape, dtype=bool) if inside is None else inside)
@@ -244,7 +244,7 @@ def test_a_move_reaches_the_right_cell_or_one_outside(layout: LatticeLayout, dat
 @settings(max_examples=60)
 @given(layouts())
 def test_blocks_hold_every_state_once(layout: LatticeLayout) -> None:
-    number = layout.rank_of_cell()
+    number = layout.rank_of_cell
     found = [
         number[base + i]
         for base, size, mask in zip(layout.base, layout.size, layout.mask, strict=True)
