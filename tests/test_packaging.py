@@ -48,7 +48,8 @@ def test_every_public_name_is_listed_once_and_in_order() -> None:
 
 
 def test_the_help_on_systems_shows_the_systems_alone() -> None:
-    assert dir(mc.systems) == ["CloudRouting", "Node"]
+    allocation = ["Cooperation", "Downgrading", "ErlangLoss", "LossNetwork", "Offloading"]
+    assert dir(mc.systems) == ["CloudRouting", *allocation, "Node", "TrunkReservation"]
     text = pydoc.plain(pydoc.render_doc(mc.systems))
     assert "class CloudRouting(" in text
     assert "class Node(" in text
@@ -111,7 +112,7 @@ def blocks(language: str) -> list[str]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Working directory that holds the files of the README."""
     rules, script, system, questions, simulation, arm, dispatch = blocks("python")
-    (scenario,) = blocks("toml")
+    scenario, centres = blocks("toml")
     files = {
         "my_rules.py": rules,
         "script.py": script,
@@ -121,6 +122,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "arm.py": arm,
         "dispatch.py": dispatch,
         "my.toml": scenario,
+        "centres.toml": centres,
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -171,6 +173,20 @@ def test_the_system_of_the_readme_has_a_scenario_and_an_optimum(folder: Path) ->
     assert "least cost, euro per minute: 2.2749077" in command("solve", "admission.toml")
 
 
+@pytest.mark.parametrize("name", ["evaluate", "compare"])
+def test_the_tables_of_the_two_centres_are_what_the_commands_print(folder: Path, name: str) -> None:
+    """Word by word; numbers but for their last digits and errors."""
+    lines = command(name, "centres.toml").splitlines()[4:]
+    first = README.index(f"    {lines[0]}\n")
+    shown = [line.strip() for line in README[first:].splitlines()[: len(lines)]]
+    for line, printed in zip(shown, lines, strict=True):
+        for word, now in zip(line.split(), printed.split(), strict=True):
+            if re.fullmatch(r"[\d.]{6,}", now):
+                assert float(word) == pytest.approx(float(now), abs=1e-7)
+            elif not re.fullmatch(r"\de-\d+", now):
+                assert word == now
+
+
 def tables() -> list[str]:
     """What the README shows of the demo: compared, and simulated."""
     return re.findall(r"^    base-like 1 .*?^(?=\S)", README, re.DOTALL | re.MULTILINE)
@@ -206,7 +222,7 @@ def test_the_table_of_the_readme_is_what_the_demo_prints() -> None:
 
 
 def test_the_scenarios_of_the_experiments_can_be_read() -> None:
-    files = sorted((ROOT / "experiments").glob("*.toml"))
+    files = sorted((ROOT / "experiments").glob("**/*.toml"))
     assert files
     for file in files:
         assert mc.read_scenario(file).name

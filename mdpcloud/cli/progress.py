@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -13,7 +14,19 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 __all__ = ["done", "lines", "progress_bar", "simulation_bar"]
 
 Callback = Callable[[int, float, float], None]
+Members = Callable[[int, int, float, float], None]
 EVERY = 10.0  # seconds between lines
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """Progress of solves, and of searches through the members of a family of policies."""
+
+    steps: Callback
+    members: Members
+
+    def __call__(self, iterations: int, lower: float, upper: float) -> None:
+        self.steps(iterations, lower, upper)
 
 
 def done(width: float, first: float, last: float) -> float:
@@ -49,18 +62,25 @@ def lines(
     """
     start = told = clock()
 
-    def tell(iterations: int, lower: float, upper: float) -> None:
+    def tell(text: Callable[[], str]) -> None:
         nonlocal told
         now = clock()
         if now - told >= EVERY:
             told = now
-            say(f"after {now - start:.0f} s: {_so_far(iterations, lower, upper, what)}")
+            say(f"after {now - start:.0f} s: {text()}")
 
-    return tell
+    return _Progress(
+        lambda iterations, lower, upper: tell(lambda: _so_far(iterations, lower, upper, what)),
+        lambda *found: tell(lambda: _members(*found)),
+    )
 
 
 def _so_far(iterations: int, lower: float, upper: float, what: str = "iterations") -> str:
     return f"{iterations} {what}, {lower:.8g} to {upper:.8g}"
+
+
+def _members(done: int, total: int, lower: float, upper: float) -> str:
+    return f"{done} of {total} members, {lower:.8g} to {upper:.8g}"
 
 
 @contextmanager
@@ -92,7 +112,11 @@ def progress_bar(
             text = _so_far(iterations, lower, upper, what)
             bar.update(task, completed=done(width, widest, last), description=text)
 
-        yield move
+        def search(members: int, total: int, lower: float, upper: float) -> None:
+            text = _members(members, total, lower, upper)
+            bar.update(task, completed=members / total, description=text)
+
+        yield _Progress(move, search)
 
 
 @contextmanager

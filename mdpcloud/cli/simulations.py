@@ -41,6 +41,8 @@ def print_simulated(record: Mapping[str, Any], *, measures: bool) -> None:
         work = (f"{run['events']}", f"{run['warm_up']:.4g}") if run else ("", "")
         lines.append((row["name"], *cost_of(row), *_above(row), *work, status_in_words(row)))
     print_table(lines, right={"cost", "above the best", "events", "warm-up"})
+    if record.get("fluid_bound") is not None:
+        typer.echo(f"fluid bound {record['fluid_bound']:.10g}: no policy costs less")
     if measures:
         typer.echo()
         print_measures(record)

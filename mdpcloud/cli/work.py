@@ -14,6 +14,7 @@ from mdpcloud.cli import simulations, solutions, tables
 from mdpcloud.cli.border import say
 from mdpcloud.cli.progress import progress_bar
 from mdpcloud.plugins import did_you_mean
+from mdpcloud.policies.family import best_members
 from mdpcloud.scenario import Scenario, read_scenario
 from mdpcloud.systems.registry import find_system, policy_names, summary_of, system_names
 
@@ -187,18 +188,19 @@ def _evaluate_policies(
 
 def _row(row: Any) -> dict[str, Any]:
     names = ("name", "cost", "lower", "upper", "status", "states")
-    from mdpcloud.compare.row import simulation_record
+    from mdpcloud.compare.row import family_record, simulation_record
 
     record = {name: getattr(row, name) for name in names}
     record["measures"] = {name: list(bounds) for name, bounds in row.measures.items()}
     record["notes"] = list(row.notes)
-    return {**record, **simulation_record(row)}
+    return {**record, **family_record(row), **simulation_record(row)}
 
 
 def wanted(scenario: Scenario, names: Sequence[str] | None) -> Mapping[str, Any]:
     """Policies by name, as the file spells it or as results have it; all of them by default."""
     known: Mapping[str, Any] = scenario.compare.policies or {
-        name: name for name in policy_names(type(scenario.system))
+        name: name
+        for name in (*policy_names(type(scenario.system)), *best_members(scenario.system))
     }
     if not known:
         raise mc.InputError(

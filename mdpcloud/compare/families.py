@@ -48,9 +48,11 @@ def evaluate_best(system: Any, name: str, family: Family, settings: Settings) ->
 
 
 def _members_done(settings: Settings) -> Any:
-    """Progress of a search as that of a solve: members done, bounds of the least cost so far."""
+    """Progress of a search by its ``members``, else as of a solve: bounds of the least cost."""
     tell = settings.progress
-    return None if tell is None else lambda done, _, lower, upper: tell(done, lower, upper)
+    if tell is None:
+        return None
+    return getattr(tell, "members", lambda done, _, lower, upper: tell(done, lower, upper))
 
 
 def _how_found(best: BestMember) -> list[str]:

@@ -43,6 +43,8 @@ def simulation_of(subject: Any, policy: Any, start: Start, ties: str) -> Simulat
         return found
     if callable(getattr(subject, "model", None)):
         model = subject.model()
+        if isinstance(policy, str) and policy in getattr(subject, "policy_names", ()):
+            policy = subject.heuristic(policy, ties).rule
         if isinstance(model, (Model, TabularModel, MarkovChain)):
             return simulation_of(model, policy, start, ties)
         raise InputError(f"the model of {subject!r} is {model!r}, which cannot be simulated")

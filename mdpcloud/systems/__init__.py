@@ -1,32 +1,21 @@
 """Systems: parameters of an allocation scheme, and the model that they make.
 
-The public names of every module of this package are names of the package, loaded when first used.
+The public names of every module with a system are names of the package, loaded when first used.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# Modules without systems.
-_INFRASTRUCTURE = (
-    "base",
-    "measures",
-    "parameters",
-    "registry",
-    "routing_simulation",
-    "routing_split",
-    "routing_tables",
-)
-
 
 def _public() -> dict[str, Any]:
-    from mdpcloud.systems.registry import modules
+    from mdpcloud.systems.registry import modules, systems_of
 
     return {
         name: getattr(module, name)
         for module in modules()
+        if systems_of(module)
         for name in module.__all__
-        if module.__name__.rpartition(".")[2] not in _INFRASTRUCTURE
     }
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "policy_names",
     "summary_of",
     "system_names",
+    "systems_of",
 ]
 
 GROUP = "mdpcloud.systems"
@@ -41,6 +42,15 @@ def modules() -> Iterator[ModuleType]:
     for found in pkgutil.iter_modules(mdpcloud.systems.__path__):
         if not found.name.startswith("_"):
             yield import_module(f"{mdpcloud.systems.__name__}.{found.name}")
+
+
+def systems_of(module: ModuleType) -> list[type[Any]]:
+    """Classes of systems that a module defines."""
+    return [
+        member
+        for member in vars(module).values()
+        if is_system(member) and member.__module__ == module.__name__
+    ]
 
 
 def is_system(candidate: object) -> bool:
@@ -104,12 +114,7 @@ def find_system(name: str, folder: Path | None = None) -> type[Any]:
 
 
 def _built_in() -> dict[str, type[Any]]:
-    return {
-        name_of(member): member
-        for module in modules()
-        for member in vars(module).values()
-        if is_system(member) and member.__module__ == module.__name__
-    }
+    return {name_of(system): system for module in modules() for system in systems_of(module)}
 
 
 def _checked(candidate: object, name: str) -> type[Any]:

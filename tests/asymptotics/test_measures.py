@@ -139,8 +139,16 @@ def test_probabilities_are_rates_per_arrival_of_the_class() -> None:
 
 @pytest.mark.parametrize(
     ("value", "scale", "count", "rounded"),
-    [(0.9, 10, 9, False), (0.145, 100, 15, True), (0.29, 100, 29, False), (1.25, 10, 13, True)]
-    + [(0.7, 1, 1, True), (3.0, 1, 3, False), (0.3, 1e6, 300_000, False), (0.1, 4, 0, True)],
+    [
+        (0.9, 10, 9, False),
+        (0.145, 100, 15, True),
+        (0.29, 100, 29, False),
+        (1.25, 10, 13, True),
+        (0.7, 1, 1, True),
+        (3.0, 1, 3, False),
+        (0.3, 1000000.0, 300000, False),
+        (0.1, 4, 0, True),
+    ],
 )
 def test_capacities_of_a_scale_are_rounded_half_up_and_told(
     value: float, scale: float, count: int, rounded: bool

@@ -10,6 +10,7 @@ import pytest
 
 import mdpcloud as mc
 from mdpcloud.simulate import events_kernels, run
+from mdpcloud.systems.registry import find_system
 
 pytestmark = pytest.mark.filterwarnings("ignore::mdpcloud.simulate.result.SimulationWarning")
 SMALL = {"rng": 1, "events": 20_000}
@@ -496,3 +497,11 @@ def test_a_half_width_that_is_met_but_doubted_says_so() -> None:
 def test_progress_must_be_a_function() -> None:
     with pytest.raises(mc.InputError, match="progress is 3"):
         mc.simulate(mm1(), threshold(9), progress=3, **SMALL)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["offloading", "trunk_reservation", "downgrading", "cooperation"])
+def test_a_systems_own_policies_are_simulated_by_their_names(name: str) -> None:
+    system = find_system(name).example()
+    found = mc.simulate(system, system.own_policy, rng=3, events=200_000)
+    exact = mc.evaluate(system.model(), system.heuristic(system.own_policy, "first").rule).gain
+    assert found.gain.value == pytest.approx(exact, abs=2 * found.gain.half_width)
