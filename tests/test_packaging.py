@@ -48,8 +48,9 @@ def test_every_public_name_is_listed_once_and_in_order() -> None:
 
 
 def test_the_help_on_systems_shows_the_systems_alone() -> None:
-    allocation = ["Cooperation", "Downgrading", "ErlangLoss", "LossNetwork", "Offloading"]
-    assert dir(mc.systems) == ["CloudRouting", *allocation, "Node", "TrunkReservation"]
+    routing, allocation = ["CloudRouting", "Node"], ["Cooperation", "Downgrading", "ErlangLoss"]
+    allocation += ["LossNetwork", "Offloading", "TrunkReservation"]
+    assert dir(mc.systems) == sorted(routing + allocation)
     text = pydoc.plain(pydoc.render_doc(mc.systems))
     assert "class CloudRouting(" in text
     assert "class Node(" in text

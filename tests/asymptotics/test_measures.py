@@ -146,7 +146,7 @@ def test_probabilities_are_rates_per_arrival_of_the_class() -> None:
         (1.25, 10, 13, True),
         (0.7, 1, 1, True),
         (3.0, 1, 3, False),
-        (0.3, 1000000.0, 300000, False),
+        (0.3, 1e6, 300_000, False),
         (0.1, 4, 0, True),
     ],
 )
