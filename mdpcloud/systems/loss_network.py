@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -40,6 +40,7 @@ from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_
 if TYPE_CHECKING:
     from mdpcloud.limits.fixed_point import FixedPoint
     from mdpcloud.limits.trajectory import Trajectory
+    from mdpcloud.simulate.protocol import Simulation
 
 __all__ = ["LossNetwork"]
 
@@ -220,6 +221,27 @@ class LossNetwork:
             known = ", ".join(self.policy_names)
             raise InputError(f"policy {name!r} is unknown; there are {known}{near}")
         return Heuristic(name, rule=sharing_rules(self.requirements, self._finite[0]))
+
+    def simulation(self, policy: Any, ties: str = "fastest", start: Any = None) -> Simulation:
+        """The model under a policy, for `mdpcloud.simulate`.
+
+        Complete sharing, by its name and from the empty system, has a kernel of its own.
+
+        Raises
+        ------
+        InputError
+            When the policy is unknown, or does not fit the system.
+        """
+        from mdpcloud.simulate.events import event_simulation
+        from mdpcloud.simulate.loss import LossSimulation, Network
+
+        rule = self.heuristic(policy).rule if isinstance(policy, str) else policy
+        if not isinstance(policy, str) or start is not None:
+            return event_simulation(self.model(), rule, start)
+        rates = scaled(self.arrival_rates, self.scale)
+        network = Network.of(rates, self.service_rates, self.requirements, self._finite[0])
+        general = partial(event_simulation, self.model(), rule)
+        return LossSimulation(network, np.array(self.costs), general)
 
     def families(self) -> tuple[Family, ...]:
         """Reservation by one level of free capacity for all classes, and by one for each class."""
