@@ -24,6 +24,7 @@ __all__ = [
     "at_scale",
     "curves_of",
     "evaluated",
+    "finite_notes",
     "limit_series",
     "limits_along",
     "measure_label",
@@ -84,6 +85,15 @@ def evaluated(systems: Sequence[tuple[str, Any]], effort: Effort) -> list[Found]
             )
         )
     return found
+
+
+def finite_notes(scales: Sequence[float], found: Sequence[Found]) -> list[str]:
+    """What a reader of the finite systems' numbers has to know, such as what was rounded."""
+    return [
+        f"N = {scale:g}: {note}"
+        for scale, (measures, _) in zip(scales, found, strict=True)
+        for note in measures.notes
+    ]
 
 
 def at_scale(system: Any, scale: float) -> Any:

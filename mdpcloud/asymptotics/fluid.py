@@ -59,7 +59,7 @@ def _marks(changes: Sequence[tuple[float, str]], panel: int) -> tuple[tuple[floa
     for when, what in changes:
         told.setdefault(round(when, 9), []).append(what)
     return tuple(
-        (when, f"{' and '.join(what)}\nt = {when:.4g}" if panel == 0 else "")
+        (when, "\n".join([*what, f"t = {when:.4g}"]) if panel == 0 else "")
         for when, what in told.items()
     )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mdpcloud.asymptotics.evaluation import (
     Effort,
+    Found,
     at_scale,
     curves_of,
     evaluated,
+    finite_notes,
     measure_label,
     point_series,
 )
@@ -40,34 +43,61 @@ def scales_chart(system: Any, settings: Scales, effort: Effort) -> Chart:
         When a path, a value or a measure is not one of the system's.
     """
     curves = curves_of(system, settings.curves)
-    scales = settings.scales
+    rows, notes = [], []
+    for (curve, one), found in zip(curves, _found(curves, settings.scales, effort), strict=True):
+        limit, reasons = limit_measures(one)
+        notes += (
+            [] if limit is not None else [f"{curve}: {why}" if curve else why for why in reasons]
+        )
+        notes += finite_notes(settings.scales, found)
+        rows.append(_Row(curve, found, limit))
+    titles = settings.titles or settings.measures
+    panels = [
+        panel
+        for name, title in zip(settings.measures, titles, strict=True)
+        for panel in _panels(name, title, settings.scales, rows)
+    ]
+    return Chart(tuple(panels), tuple(dict.fromkeys(notes)))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A curve, what was found at each of the scales, and the limit."""
+
+    curve: str
+    found: list[Found]
+    limit: Measures | None
+
+
+def _found(
+    curves: Sequence[tuple[str, Any]], scales: Sequence[float], effort: Effort
+) -> list[list[Found]]:
+    """Per curve the measures at each of the scales."""
     named = [
         (", ".join(filter(None, (f"N = {scale:g}", curve))), at_scale(one, scale))
         for curve, one in curves
         for scale in scales
     ]
-    found = evaluated(named, effort)
-    groups = [found[k * len(scales) : (k + 1) * len(scales)] for k in range(len(curves))]
-    limits = [limit_measures(one) for _, one in curves]
-    notes = [reason for _, reasons in limits for reason in reasons]
-    panels: list[Panel] = []
-    for name, title in zip(settings.measures, settings.titles or settings.measures, strict=True):
-        values: list[Series] = []
-        errors: list[Series] = []
-        for (curve, _), group, (limit, _) in zip(curves, groups, limits, strict=True):
-            points = point_series("finite N", name, scales, group, scales, curve, "joined")
-            values.append(points)
-            if limit is not None:
-                values.append(_level(name, limit, scales, curve))
-                errors.append(_distance(points, name, limit))
-        panels.append(Panel(title, "scale N", measure_label(name), tuple(values), logarithmic="x"))
-        if errors:
-            guides = _guides(errors)
-            label = f"{title}: distance from the limit"
-            panels.append(
-                Panel(label, "scale N", "|finite − limit|", (*guides, *errors), logarithmic="xy")
-            )
-    return Chart(tuple(panels), tuple(dict.fromkeys(notes)))
+    found, size = evaluated(named, effort), len(scales)
+    return [found[k : k + size] for k in range(0, len(found), size)]
+
+
+def _panels(
+    name: str, title: str, scales: Sequence[float], rows: Sequence[_Row]
+) -> Iterator[Panel]:
+    """A measure against the scale, and its distance from the limit where there is one."""
+    values: list[Series] = []
+    errors: list[Series] = []
+    for row in rows:
+        points = point_series("finite N", name, scales, row.found, scales, row.curve, "joined")
+        values.append(points)
+        if row.limit is not None:
+            values.append(_level(name, row.limit, scales, row.curve))
+            errors.append(_distance(points, name, row.limit))
+    yield Panel(title, "scale N", measure_label(name), tuple(values), logarithmic="x")
+    if errors:
+        about, series = f"{title}: distance from the limit", (*_guides(errors), *errors)
+        yield Panel(about, "scale N", "|finite − limit|", series, logarithmic="xy")
 
 
 def _level(name: str, limit: Measures, scales: Sequence[float], curve: str) -> Series:

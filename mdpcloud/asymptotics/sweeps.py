@@ -13,6 +13,7 @@ from mdpcloud.asymptotics.evaluation import (
     at_scale,
     curves_of,
     evaluated,
+    finite_notes,
     limit_series,
     limits_along,
     measure_label,
@@ -51,12 +52,13 @@ def sweep_chart(system: Any, settings: Sweep, effort: Effort) -> Chart:
         lines = [limit_series(name, settings.x.grid, one, curve) for curve, one in limits]
         series = (*lines, *_finite(name, settings.finite, points))
         panels.append(Panel(title, x_label, measure_label(name), series, whole=whole))
-    return Chart(tuple(panels), notes)
+    told = [note for _, scale, x, one in points for note in finite_notes([scale] * len(x), one)]
+    return Chart(tuple(panels), tuple(dict.fromkeys([*notes, *told])))
 
 
 def _limits(
     curves: Sequence[tuple[str, Any]], settings: Sweep, effort: Effort
-) -> tuple[list[tuple[str, list[Measures | None]]], tuple[str, ...]]:
+) -> tuple[list[tuple[str, list[Measures | None]]], list[str]]:
     """Per curve the limits along the axis, where there are any; and why there are none."""
     limits, notes = [], []
     for curve, one in curves if settings.limit else ():
@@ -65,7 +67,7 @@ def _limits(
         notes += reasons
         if any(limit is not None for limit in found):
             limits.append((curve, found))
-    return limits, tuple(dict.fromkeys(notes))
+    return limits, notes
 
 
 Points = list[tuple[str, float, list[float], list[Found]]]

@@ -45,8 +45,16 @@ class Shop:
         validate(self)
 
     @property
+    def _rounded(self) -> tuple[int, str | None]:
+        return scaled_count("places", self.places, self.scale, least=1)
+
+    @property
     def count(self) -> int:
-        return scaled_count("places", self.places, self.scale, least=1)[0]
+        return self._rounded[0]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(filter(None, self._rounded[1:]))
 
     @property
     def rate(self) -> float:

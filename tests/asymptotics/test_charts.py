@@ -138,6 +138,14 @@ def test_without_a_limit_there_are_the_finite_systems() -> None:
     assert chart.notes == ("no limit: the load is 1, and it must not be",)
 
 
+def test_what_was_rounded_is_told() -> None:
+    shop = Shop((2.0,), 1.25)
+    note = "N = 2: places = 1.25 times the scale 2 is 2.5, rounded to 3"
+    assert chart_of(shop, Scales((2.0, 4.0), ("cost",))).notes == (note,)
+    sweep = Sweep(LOAD, ("cost",), finite=Finite((2.0, 4.0)))
+    assert chart_of(shop, sweep).notes == (note,)
+
+
 # --- fluid ----------------------------------------------------------------------------------------
 
 
