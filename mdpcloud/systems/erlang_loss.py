@@ -52,9 +52,9 @@ class ErlangLoss:
     servers : float
         Number of servers, per unit of the scale.
     arrival_rate : float
-        lambda, per unit of the scale.
+        Rate lambda at which jobs arrive, per unit of the scale.
     service_rate : float
-        mu, of one server.
+        Rate mu of one server.
     scale : float
         Multiplies servers and arrival rate.
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
 
-from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -45,12 +45,15 @@ if TYPE_CHECKING:
 __all__ = ["LossNetwork"]
 
 ROUNDING = 2.0**-53
+LARGEST_NOTED = 1000  # capacity up to which the limit notes the fixed points
 ON_BOUNDARY = 1e-12  # of a capacity: what is spare there may be a rounding error
 
 Rate: TypeAlias = Annotated[float, Ge(0), Unit("1/time")]
 ServiceRate: TypeAlias = Annotated[float, Gt(0), Unit("1/time")]
 Units: TypeAlias = Annotated[int, Ge(0)]
 Cost: TypeAlias = Annotated[float, Ge(0), Unit("cost")]
+Form: TypeAlias = Literal["kelly", "knapsack"]
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,15 @@ class LossNetwork:
     Parameters
     ----------
     arrival_rates : tuple of float
-        lambda_j of each class, per unit of the scale.
+        Rates lambda_j at which jobs of each class arrive, per unit of the scale.
     service_rates : tuple of float
-        mu_j of each class.
+        Rates mu_j of one job of each class; it stays for a mean time 1/mu_j.
     requirements : tuple of tuples of int
         One row per resource: the units A_ij of it that a job of each class needs.
     capacities : tuple of float
-        Of each resource, per unit of the scale.
+        Units of each resource, per unit of the scale.
     rejection_costs : tuple of float, optional
-        w_j of a lost job of each class; 1 each by default.
+        Cost w_j of a lost job of each class; 1 each by default.
     scale : float
         Multiplies arrival rates and capacities.
 
@@ -277,7 +280,7 @@ class LossNetwork:
             notes=notes,
         )
 
-    def fixed_point(self, form: Literal["kelly", "knapsack"] = "kelly") -> FixedPoint:
+    def fixed_point(self, form: Form = "kelly") -> FixedPoint:
         """Erlang's fixed point of the finite system, which takes resources as independent.
 
         Parameters
@@ -300,6 +303,20 @@ class LossNetwork:
         if form not in forms:
             raise InputError(f"form must be one of {', '.join(map(repr, forms))}, not {form!r}")
         return forms[form](self._loads(self.scale), self.requirements, self._finite[0])
+
+    def _approximations(self) -> list[str]:
+        """What the fixed points say of a finite network, where they take no more than a moment."""
+        if len(self.capacities) == 1 or max(self._finite[0]) > LARGEST_NOTED:
+            return []
+        notes = []
+        for form in FORMS:
+            try:
+                blocking = self.fixed_point(form).blocking
+            except SolveError:
+                continue
+            numbers = ", ".join(f"{b:.6g}" for b in blocking)
+            notes.append(f"Erlang's fixed point at scale {self.scale:g}, {form} form: {numbers}")
+        return notes
 
     def _loads(self, scale: float) -> list[float]:
         rates = scaled(self.arrival_rates, scale)
@@ -334,6 +351,7 @@ class LossNetwork:
             "approached as one over the square root of the scale"
             for i in critical
         ]
+        notes += self._approximations()
         return Measures(
             found.blocking,
             found.jobs,

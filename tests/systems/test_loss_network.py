@@ -185,6 +185,16 @@ def test_the_fixed_point_is_that_of_the_finite_system_in_the_form_asked_for() ->
         system.fixed_point("erlang")  # type: ignore[arg-type]
 
 
+def test_the_limit_notes_what_the_fixed_points_say() -> None:
+    case = S2["two_resource"]
+    notes = LossNetwork(case["rho"], (1.0, 1.0), case["A"], case["C"]).limit().notes
+    assert "kelly form: 0.117466, 0.123025" in notes[-2]
+    assert "knapsack form: 0.165652, 0.207645" in notes[-1]
+    hard = LossNetwork((1e3,) * 3, (1.0,) * 3, ((1, 1, 0), (0, 1, 1), (5, 0, 1)), (10.0,) * 3)
+    assert sum("fixed point" in note for note in hard.limit().notes) == 1
+    assert not any("fixed point" in note for note in link().limit().notes)
+
+
 def test_the_limit_is_approached_by_the_exact_measures() -> None:
     dual = S2["kelly_dual"]
     for scale, blocking in dual["finiteN"].items():
@@ -194,7 +204,7 @@ def test_the_limit_is_approached_by_the_exact_measures() -> None:
         assert exact.blocking == pytest.approx(blocking, rel=1e-12)
         assert limit.blocking == pytest.approx((0.3, 0.25), abs=limit.errors["blocking"] + 1e-16)
         assert limit.cost == pytest.approx(0.5, abs=1e-14)
-        assert limit.notes == ("resource 0 is saturated", "resource 1 is saturated")
+        assert limit.notes[:2] == ("resource 0 is saturated", "resource 1 is saturated")
         assert np.array(exact.mean_jobs) / float(scale) == pytest.approx(limit.mean_jobs, rel=0.15)
 
 
