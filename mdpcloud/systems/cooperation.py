@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, MinLen, Unit
@@ -32,15 +32,13 @@ from annotated_types import Ge, Gt, MinLen, Unit
 from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.cooperation import TwoCentres, equilibrium
 from mdpcloud.limits.cooperation_bound import least_cost
-from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
-from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
-from mdpcloud.policies.complete_sharing import complete_sharing
 from mdpcloud.policies.family import Family
 from mdpcloud.queues.border import checked_choice
 from mdpcloud.systems.base import Heuristic
-from mdpcloud.systems.cooperation_centres import Centres, arrival
+from mdpcloud.systems.cooperation_centres import Centres, LevelRules
+from mdpcloud.systems.cooperation_model import boxed_model, lattice_model, parted_model
 from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
 
 if TYPE_CHECKING:
@@ -201,55 +199,7 @@ class Cooperation:
         """
         if caps is not None:
             raise InputError("cooperation takes no caps: its capacities bound the state space")
-        space = Lattice(self._box(), where=self._centres.is_state)
-        return Model(space, self._events(), measures=self._measures())
-
-    def _boxed(self) -> Model:
-        """The model on the whole box, of which it never leaves what fits.
-
-        Its arrivals look at two centres each, so that a simulation tabulates what becomes of them;
-        a condition of the space looks at all centres.
-        """
-        return Model(Lattice(self._box()), self._events(guarded=True), measures=self._measures())
-
-    def _box(self) -> dict[str, tuple[int, ...]]:
-        return {"jobs": tuple(self._centres.most(j, k) for j, k in self._centres.places)}
-
-    def _events(self, guarded: bool = False) -> list[Event]:
-        places = self._centres.places
-        departures = [
-            Event(
-                f"departure {j} at {k}",
-                partial(_rate, self.service_rates[j], i),
-                Action("leave", step(jobs={i: -1})),
-            )
-            for i, (j, k) in enumerate(places)
-        ]
-        return [*(self._arrival(j, k, guarded) for j, k in places), *departures]
-
-    def _arrival(self, j: int, k: int, guarded: bool) -> Event:
-        centres, needs = self._centres, self.requirements[j]
-        following = centres.following(k)
-        local, remote = (centres.fits(c, needs) if guarded else None for c in (k, following))
-        actions = (
-            Action("local", step(jobs={centres.place(j, k): +1}), allowed=local),
-            Action(
-                "remote",
-                step(jobs={centres.place(j, following): +1}),
-                cost=self.forwarding_cost,
-                allowed=remote,
-            ),
-            Action("reject", cost=self.rejection_cost),
-        )
-        return Event(arrival(j, k), self.scale * self.arrival_rates[j][k], actions)
-
-    def _measures(self) -> dict[str, Any]:
-        measures: dict[str, Any] = {}
-        for i, (j, k) in enumerate(self._centres.places):
-            measures[f"rejection_rate[{j}][{k}]"] = (arrival(j, k), "reject")
-            measures[f"forwarding_rate[{j}][{k}]"] = (arrival(j, k), "remote")
-            measures[f"mean_jobs[{j}][{k}]"] = partial(_rate, 1.0, i)
-        return measures
+        return lattice_model(self, self._centres)
 
     def derived(
         self, cost: tuple[float, float], measures: Mapping[str, tuple[float, float]]
@@ -265,17 +215,21 @@ class Cooperation:
 
     def heuristic(self, name: str, ties: str = "fastest") -> Heuristic:
         """A policy of ``policy_names``."""
-        if checked_choice("policy", name, self.policy_names) == "complete_sharing":
-            return Heuristic(name, rule=complete_sharing(self._centres.streams()).member())
-        return Heuristic(name, rule=self._centres.rules(*self._rounded[1]))
+        sharing = checked_choice("policy", name, self.policy_names) == "complete_sharing"
+        levels = (math.inf,) * self._centres.count if sharing else self._rounded[1]
+        return Heuristic(name, rule=self._centres.rules(*levels))
 
     def simulation(self, policy: Any, ties: str = "fastest", start: Any = None) -> Simulation:
-        """The model under a policy, one of ``policy_names`` or a rule, for `mdpcloud.simulate`."""
+        """The system under a policy, one of ``policy_names`` or a rule, for `mdpcloud.simulate`."""
         from mdpcloud.simulate.events import event_simulation
 
         rule = self.heuristic(policy).rule if isinstance(policy, str) else policy
+        usual = self.remote_full == "reject" and self.unfit == "forward"
+        if isinstance(rule, LevelRules) and usual:
+            return event_simulation(*parted_model(self, self._centres, rule.levels), start)
         by_rules = callable(rule) or isinstance(rule, Mapping)
-        return event_simulation(self._boxed() if by_rules else self.model(), rule, start)
+        model = boxed_model(self, self._centres) if by_rules else self.model()
+        return event_simulation(model, rule, start)
 
     # --- large scale ------------------------------------------------------------------------------
 
@@ -393,7 +347,3 @@ def _scaled_level(name: str, value: float, scale: float) -> tuple[int, str | Non
         f"{name} = {value:g} times the scale {scale:g} is {exact:g}; a use below that is one below "
         f"{level}"
     )
-
-
-def _rate(each: float, place: int, x: Any) -> Any:
-    return each * x.jobs[place]

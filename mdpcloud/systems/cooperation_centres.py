@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from mdpcloud.policies.family import Family, Option, Parameter, Rules, Stream
 from mdpcloud.policies.thresholds import thresholds
 
-__all__ = ["Centres", "arrival"]
+__all__ = ["Centres", "LevelRules", "arrival"]
 
 OfState: TypeAlias = Callable[[Any], Any]
 
@@ -21,6 +21,21 @@ OfState: TypeAlias = Callable[[Any], Any]
 def arrival(j: int, k: int) -> str:
     """Name of the event that a job of type j comes to centre k."""
     return f"arrival {j} at {k}"
+
+
+class LevelRules(dict[str, Any]):
+    """Rules of the threshold policy, per decision, that remember their levels.
+
+    Parameters
+    ----------
+    rules : mapping
+    levels : tuple of float
+        Per centre.
+    """
+
+    def __init__(self, rules: Rules, levels: tuple[float, ...]) -> None:
+        super().__init__(rules)
+        self.levels = levels
 
 
 @dataclass(frozen=True)
@@ -115,11 +130,23 @@ class Centres:
             options.append(Option("local", fits))
         return Stream(arrival(j, k), tuple(options))
 
-    def rules(self, *levels: float) -> Rules:
-        """Rules of the threshold policy with a level per centre."""
+    def rules(self, *levels: float) -> LevelRules:
+        """Rules of the threshold policy with a level per centre; infinite for complete sharing."""
         repeats = 2 if self.unfit == "reject" else 1  # options that look at the level
         each = [levels[k] for j, k in self.places if j == self.guarded_type(k)]
-        return thresholds(self.streams(), ()).member(*(one for one in each for _ in range(repeats)))
+        member = thresholds(self.streams(), ()).member
+        return LevelRules(member(*(one for one in each for _ in range(repeats))), levels)
+
+    def keeps(self, j: int, k: int, levels: Sequence[float]) -> OfState:
+        """Whether a job is taken where it comes, by the threshold policy; a function of one centre.
+
+        Other than in `rules`, nothing of `remote_full` or `unfit` is in it.
+        """
+        fits = self.fits(k, self.requirements[j])
+        if j != self.guarded_type(k):
+            return fits
+        used, level = self.used(k, self.guarded_resource(k)), levels[k]
+        return lambda x: fits(x) & (used(x) < level)
 
     def families(self) -> tuple[Family, ...]:
         """A level for each centre, and a level common to all of them."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import mdpcloud as mc
 from mdpcloud.errors import NoLimitError
 from mdpcloud.systems import Cooperation
+from mdpcloud.systems.cooperation_model import parted_model
 from mdpcloud.systems.measures import collect
 from tests.common.exact import exact_optimum, solve_exactly
 from tests.common.interpreter import interpret
@@ -303,6 +304,31 @@ def test_three_centres_are_simulated_as_they_are_solved(policy: str) -> None:
     found = mc.simulate(system, policy, rng=1, events=300_000)
     assert found.gain.half_width < 0.05
     assert abs(found.gain.value - exact.gain) < 2.0 * found.gain.half_width
+
+
+@pytest.mark.parametrize("levels", [(9.0, 9.0), (3.0, 6.0), (math.inf, 5.0)])
+def test_streams_parted_by_what_one_centre_says_are_the_same_process(levels: Any) -> None:
+    system = cooperation("sym", 10, forwarding_cost=0.1)
+    rules = system.families()[0].member(*levels)
+    exact = mc.evaluate(system.model(), rules)
+    model, of_sent = parted_model(system, system._rounded[0], levels)
+    same = mc.evaluate(
+        mc.Model(mc.Lattice(model.space.caps, where=system.model().space.where), model.events,
+                 measures=model.measures),
+        of_sent,
+    )  # fmt: skip
+    assert same.gain == pytest.approx(exact.gain, rel=1e-9)
+    for name, bounds in exact.measures.items():
+        assert same.measures[name] == pytest.approx(bounds, abs=1e-8)
+    found = mc.simulate(system, rules, rng=3, events=200_000)
+    assert abs(found.gain.value - exact.gain) < 2.0 * found.gain.half_width
+
+
+def test_a_large_system_of_two_centres_is_near_its_limit() -> None:
+    """At scale 400, with 10^9 states, by simulation of the parted streams."""
+    system = cooperation("slack", 400, forwarding_cost=0.1)
+    found = mc.simulate(system, "threshold", rng=1, events=300_000)
+    assert found.gain.value / 400 == pytest.approx(system.limit().cost, rel=0.02)
 
 
 @cache
