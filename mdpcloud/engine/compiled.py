@@ -169,7 +169,7 @@ class CompiledProblem:
 
     def listed(self) -> RowsProblem:
         """The same problem in the form of explicit rows."""
-        return RowsProblem(self.rows(), self.terms, labels=self.label)
+        return RowsProblem(self.rows(), self.terms, labels=self.label, grid=self.grid)
 
     def chain(self) -> tuple[Matrix, Floats]:
         """Generator (n, n) and cost rate (n,) of an uncontrolled problem."""

@@ -23,6 +23,7 @@ from mdpcloud.engine.moves import Matrix, balanced
 from mdpcloud.engine.problem import Choice, Floats, Mixture, TermInfo, choice_dtype
 from mdpcloud.engine.row_table import Rows
 from mdpcloud.engine.rows_kernels import HELD, best_rows, enclose, sweeps
+from mdpcloud.engine.terms import Grid
 from mdpcloud.errors import InputError, SolveError
 
 __all__ = ["Matrix", "Rows", "RowsProblem"]
@@ -45,12 +46,15 @@ class RowsProblem:
         Whether time is discrete.
     labels : function from state number to str, optional
         Names of the states in messages; by default their numbers.
+    grid : Grid, optional
+        The states as points of a lattice, where they are.
     """
 
     table: Rows
     terms: tuple[TermInfo, ...]
     discrete: bool = False
     labels: Callable[[int], str] | None = None
+    grid: Grid | None = None
 
     @property
     def n(self) -> int:
