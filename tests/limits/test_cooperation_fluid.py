@@ -150,6 +150,20 @@ def test_a_trajectory_that_uses_up_a_resource_is_refused() -> None:
         trajectory(two, 10.0)
 
 
+def test_a_trajectory_to_a_threshold_at_the_capacity_is_refused() -> None:
+    with pytest.raises(NoLimitError, match="uses up resource 0 of centre 0"):
+        trajectory(centres("sym", levels=(1.0, 1.0)), 10.0)
+
+
+def test_a_trajectory_from_above_a_threshold_falls_to_it() -> None:
+    """Centre 0 is full of jobs of its own type and sends all that come, until 0.9 is in use."""
+    found = trajectory(centres("sym"), 0.5, (0.5, 0.0, 0.0, 0.0))
+    time, what = found.changes[0]
+    assert what == "centre 0 falls to its threshold"
+    # 2 * 0.5 exp(-t) + 0.1 (1 - exp(-t)) = 0.9
+    assert time == pytest.approx(math.log(0.9 / 0.8), abs=1e-10)
+
+
 def test_a_start_at_a_capacity_that_is_left_at_once_is_taken() -> None:
     found = trajectory(centres("sym"), 20.0, (0.5, 0.0, 0.0, 0.0), times=[20.0])
     assert found.states[0] == pytest.approx([0.3] * 4, abs=1e-7)
