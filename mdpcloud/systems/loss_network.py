@@ -17,6 +17,7 @@ Applied Probability 1 (1991) 319-378.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -32,6 +33,7 @@ from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import Family
+from mdpcloud.queues.occupancy import LossLaw
 from mdpcloud.queues.product_form import LARGEST_LATTICE, points, product_form_law
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.loss_network_policies import fits, reservation_families, sharing_rules
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["LossNetwork"]
 
 ROUNDING = 2.0**-53
+TINY = 1e-300  # probabilities below have fewer digits, or none
 LARGEST_NOTED = 1000  # capacity up to which the limit notes the fixed points
 ON_BOUNDARY = 1e-12  # of a capacity: what is spare there may be a rounding error
 
@@ -266,18 +269,19 @@ class LossNetwork:
         rates = scaled(self.arrival_rates, self.scale)
         law = product_form_law(capacities, self._loads(self.scale), self.requirements)
         error = law.error + 2.1 * ROUNDING * (sum(self._largest_jobs) + 2.0)
-        losses = [w * rate * b for w, rate, b in zip(self.costs, rates, law.blocking, strict=True)]
+        prices = [w * rate for w, rate in zip(self.costs, rates, strict=True)]
+        losses = [price * b for price, b in zip(prices, law.blocking, strict=True)]
         cost = sum(losses)
         return Measures(
             law.blocking,
             law.mean_jobs,
             cost,
             errors={
-                "blocking": error * max(law.blocking),
+                "blocking": error * max(law.blocking) + TINY,
                 "mean_jobs": error * max(law.mean_jobs),
-                "cost": (error + len(losses) * ROUNDING) * cost,
+                "cost": (error + len(losses) * ROUNDING) * cost + TINY * sum(prices),
             },
-            notes=notes,
+            notes=(*notes, *_underflows(law)),
         )
 
     def fixed_point(self, form: Form = "kelly") -> FixedPoint:
@@ -417,6 +421,15 @@ class LossNetwork:
             self._finite[0],
             self.costs,
         )
+
+
+def _underflows(law: LossLaw) -> list[str]:
+    """Logarithms of probabilities that floats hardly hold."""
+    return [
+        f"log10 of the blocking probability of class {j} is {log / math.log(10.0):.6f}"
+        for j, (b, log) in enumerate(zip(law.blocking, law.log_blocking, strict=True))
+        if b < TINY and math.isfinite(log)
+    ]
 
 
 def _jobs(j: int, rate: float) -> Any:

@@ -142,6 +142,13 @@ def exact_notes(system: LossNetwork) -> tuple[str, ...]:
     return exact.notes
 
 
+def test_probabilities_below_the_range_of_floats_are_noted() -> None:
+    exact = LossNetwork((10.0,), (1.0,), ((1,),), (1000.0,)).exact()
+    assert exact is not None
+    assert exact.blocking == (0.0,)
+    assert exact.notes == ("log10 of the blocking probability of class 0 is -1571.947589",)
+
+
 def test_a_network_too_large_for_a_sum_has_no_exact_measures() -> None:
     rows = tuple(tuple(int(i == j or j == 3) for j in range(4)) for i in range(3))
     system = LossNetwork((1.0,) * 4, (1.0,) * 4, rows, (1.0,) * 3, scale=1000.0)
