@@ -89,7 +89,7 @@ def exact_measures(
             "no own_policy"
         )
     if hasattr(system, "exact"):
-        known: Measures = system.exact()
+        known: Measures | None = system.exact()
         return known
     model = system.model()
     if _is_large(model):
@@ -154,8 +154,9 @@ def _simulated(
 
     settings = SimulateSettings.of(given)
     found = simulate(
-        system.model(),
-        _own_rule(system),
+        system,
+        system.own_policy,
+        ties="first",
         rng=settings.seed,
         events=settings.events,
         time=settings.time,

@@ -32,7 +32,7 @@ What allocation systems offer besides, for `mdpcloud.asymptotics`:
     Field, by which rates and capacities are multiplied.
 ``exact()``
     The `mdpcloud.systems.measures.Measures` of the finite system under its own policy, in closed
-    form; without it the own policy is evaluated on the model.
+    form, None where it is too large; without this method the own policy is evaluated on the model.
 ``limit()``
     The Measures of the large-scale limit, per unit of the scale; it raises `NoLimitError` where
     there is none.

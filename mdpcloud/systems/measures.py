@@ -77,7 +77,7 @@ def per_job(
     ----------
     measures : mapping of name to (lower, upper)
     arrival_rates : sequence of float, or of sequences of float
-        Of each class. Classes without arrivals are left out.
+        Of each class; the probabilities of one without arrivals are 0.
 
     Examples
     --------
@@ -91,11 +91,8 @@ def per_job(
             rate: Any = arrival_rates
             for place in map(int, places.rstrip("]").split("][")):
                 rate = rate[place]
-            if rate > 0.0:
-                found[f"{PROBABILITIES[kind]}[{places}"] = (
-                    max(low / rate, 0.0),
-                    min(high / rate, 1.0),
-                )
+            pair = (max(low / rate, 0.0), min(high / rate, 1.0)) if rate > 0.0 else (0.0, 0.0)
+            found[f"{PROBABILITIES[kind]}[{places}"] = pair
     return found
 
 

@@ -16,6 +16,7 @@ from mdpcloud.policies.family import Option, Stream
 from mdpcloud.queues import erlang_b
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.measures import Measures, collect, per_job, scaled_count
+from mdpcloud.systems.registry import find_system
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def test_probabilities_are_rates_per_arrival_of_the_class() -> None:
     rates = {"rejection_rate[0][1]": (1.0, 1.5), "forwarding_rate[1][0]": (0.0, 9.0)}
     found = per_job(rates, [[1.0, 2.0], [4.0, 0.0]])
     assert found == {"blocking[0][1]": (0.5, 0.75), "forwarded[1][0]": (0.0, 1.0)}
-    assert per_job({"rejection_rate[1][1]": (0.0, 0.0)}, [[1.0, 2.0], [4.0, 0.0]]) == {}
+    nobody = per_job({"rejection_rate[1][1]": (0.0, 0.0)}, [[1.0, 2.0], [4.0, 0.0]])
+    assert nobody == {"blocking[1][1]": (0.0, 0.0)}
 
 
 @pytest.mark.parametrize(
@@ -160,3 +162,15 @@ def test_capacities_of_a_scale_are_rounded_half_up_and_told(
 def test_a_scale_that_leaves_too_little_is_refused() -> None:
     with pytest.raises(mc.InputError, match=r"servers = 0\.1 times the scale 4 is 0\.4.*>= 1"):
         scaled_count("servers", 0.1, 4, least=1)
+
+
+@pytest.mark.parametrize("name", ["cooperation", "downgrading"])
+def test_classes_without_arrivals_keep_their_places(name: str) -> None:
+    system = find_system(name).example()
+    rates = system.arrival_rates
+    none = (0.0, *rates[0][1:]) if isinstance(rates[0], tuple) else 0.0
+    found = exact_measures(dataclasses.replace(system, arrival_rates=(none, *rates[1:])))
+    first = found.blocking[0]
+    assert (first[0] if isinstance(first, tuple) else first) == 0.0
+    assert len(found.blocking) == len(rates)
+    assert found.blocking[1] != first
