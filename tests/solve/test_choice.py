@@ -1,5 +1,6 @@
 """The solvers chosen by size and shape, and the reasons given."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,5 +47,7 @@ def test_reasons_say_how_policies_are_evaluated() -> None:
 
 def test_the_limit_of_direct_solves_depends_on_the_section_of_the_lattice() -> None:
     problem: Any = compile_model(two_queues((40, 40)))
-    limits = [direct_limit(p) for p in (idle(5000), problem, idle(9, 9, 9), problem.listed())]
-    assert limits == [1_000_000, 100_000, 3000, 3000]
+    listed = problem.listed()
+    bare = replace(listed, grid=None)
+    limits = [direct_limit(p) for p in (idle(5000), problem, listed, idle(9, 9, 9), bare)]
+    assert limits == [1_000_000, 100_000, 100_000, 3000, 3000]
