@@ -13,7 +13,7 @@ from mdpcloud.asymptotics.measures import finite_measures, limit_measures
 from mdpcloud.asymptotics.places import measure_at, with_value
 from mdpcloud.asymptotics.settings import Curves
 from mdpcloud.errors import InputError
-from mdpcloud.plots.curves import Look, Series
+from mdpcloud.plots.chart import Look, Series
 from mdpcloud.simulate.settings import SimulateSettings
 from mdpcloud.systems.measures import Measures
 

@@ -14,7 +14,7 @@ import numpy as np
 from mdpcloud.asymptotics.evaluation import Effort, at_scale, curves_of
 from mdpcloud.asymptotics.settings import BestMember, FamilyCosts
 from mdpcloud.errors import InputError
-from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.plots.chart import Chart, Panel, Series
 from mdpcloud.plots.style import pretty
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import Family

@@ -15,7 +15,8 @@ from mdpcloud.asymptotics.fluid import fluid_chart
 from mdpcloud.asymptotics.scales import scales_chart
 from mdpcloud.asymptotics.settings import BestMember, FamilyCosts, Fluid, Scales, Sweep
 from mdpcloud.asymptotics.sweeps import sweep_chart
-from mdpcloud.plots.curves import Chart, check_formulas, draw_chart
+from mdpcloud.plots.chart import Chart
+from mdpcloud.plots.curves import check_formulas, draw_chart
 
 __all__ = ["chart_of", "write_figure"]
 

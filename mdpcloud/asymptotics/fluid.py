@@ -11,7 +11,7 @@ from mdpcloud.asymptotics.evaluation import Effort, at_scale
 from mdpcloud.asymptotics.paths import path_of, variables_of
 from mdpcloud.asymptotics.settings import Fluid
 from mdpcloud.errors import InputError
-from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.plots.chart import Chart, Panel, Series
 
 __all__ = ["fluid_chart"]
 

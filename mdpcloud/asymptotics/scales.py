@@ -21,7 +21,7 @@ from mdpcloud.asymptotics.evaluation import (
 from mdpcloud.asymptotics.measures import limit_measures
 from mdpcloud.asymptotics.places import measure_at
 from mdpcloud.asymptotics.settings import Scales
-from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.plots.chart import Chart, Panel, Series
 from mdpcloud.systems.measures import Measures
 
 __all__ = ["scales_chart"]

@@ -21,7 +21,7 @@ from mdpcloud.asymptotics.evaluation import (
 )
 from mdpcloud.asymptotics.places import with_value
 from mdpcloud.asymptotics.settings import Finite, Sweep
-from mdpcloud.plots.curves import Chart, Panel, Series
+from mdpcloud.plots.chart import Chart, Panel, Series
 from mdpcloud.systems.measures import Measures
 
 __all__ = ["sweep_chart"]

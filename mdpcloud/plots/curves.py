@@ -1,4 +1,4 @@
-"""Panels of curves: limits as lines, finite systems as points; what is plotted can be written down.
+"""Panels of curves: limits as lines, finite systems as points.
 
 Where there are several curves, colour tells them apart, and the marker or dash tells the kind of
 each (the limit, or a finite system); where there is one curve, colour tells the kinds apart.
@@ -7,9 +7,9 @@ each (the limit, or a finite system); where there is one curve, colour tells the
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
+from mdpcloud.plots.chart import Chart, Panel, Series
 from mdpcloud.plots.style import (
     FAINT,
     INK,
@@ -35,128 +36,16 @@ from mdpcloud.plots.style import (
     whole_numbers,
 )
 
-__all__ = ["Chart", "Look", "Panel", "Series", "check_formulas", "draw_chart"]
+__all__ = ["check_formulas", "draw_chart"]
 
 Floats = NDArray[np.float64]
-Look: TypeAlias = Literal["line", "dashed", "dotted", "marks", "dots", "joined", "steps", "guide"]
-"""A line, a dashed or dotted one, markers, filled or joined ones, steps, or a thin grey line."""
-
 DASHES: tuple[Any, ...] = ((0, (3.4, 1.4)), (0, (1.1, 1.2)), (0, (6, 2, 1.2, 2)), (0, (9, 3)))
 MARKED = ("marks", "dots", "joined")
-COLUMNS = 2  # panels in a row
 TITLE = 46  # letters in a line of a panel's title
 MARK = 30  # letters in a line beside a mark
 MARK_LINE = 0.062  # height of such a line, part of a panel's height
 HEIGHT = 2.9  # of a panel, inches
 VISIBLE = 4e-3  # part of a panel's height from which an interval is drawn
-
-
-@dataclass(frozen=True)
-class Series:
-    """Points or a line.
-
-    Attributes
-    ----------
-    kind : str
-        What it shows, such as "limit" or "N = 10"; named in the legend.
-    x, y : sequence of float
-        nan where there is none.
-    curve : str
-        Which curve, where there are several.
-    lower, upper : sequence of float
-        Ends of intervals, or empty.
-    look : Look
-    """
-
-    kind: str
-    x: Sequence[float]
-    y: Sequence[float]
-    curve: str = ""
-    lower: Sequence[float] = ()
-    upper: Sequence[float] = ()
-    look: Look = "line"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Series on the same axes.
-
-    Attributes
-    ----------
-    title, x_label, y_label : str
-    series : tuple of Series
-    marks : tuple of (x, text)
-        Vertical lines with what happens there.
-    logarithmic : str
-        "", "x", "y" or "xy".
-    whole : str
-        Axes with whole numbers only: "", "x", "y" or "xy".
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    marks: tuple[tuple[float, str], ...] = ()
-    logarithmic: str = ""
-    whole: str = ""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A figure of panels.
-
-    Attributes
-    ----------
-    panels : tuple of Panel
-    notes : tuple of str
-        What a reader of the numbers has to know.
-    """
-
-    panels: tuple[Panel, ...]
-    notes: tuple[str, ...] = ()
-    columns: int = COLUMNS
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Every plotted number: panel, curve, kind, x, y, lower, upper; None for what is missing.
-
-        Examples
-        --------
-        >>> chart = Chart((Panel("blocking", "load", "", (Series("limit", [1.0], [0.5]),)),))
-        >>> list(chart.rows())
-        [('blocking', '', 'limit', 1.0, 0.5, None, None)]
-        """
-        for panel in self.panels:
-            for one in panel.series:
-                ends = one.lower or [np.nan] * len(one.x), one.upper or [np.nan] * len(one.x)
-                for numbers in zip(one.x, one.y, *ends, strict=True):
-                    yield (panel.title, one.curve, one.kind, *map(_number, numbers))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The chart as JSON has it."""
-        return {"panels": [_panel_record(one) for one in self.panels], "notes": [*self.notes]}
-
-
-def _panel_record(panel: Panel) -> dict[str, Any]:
-    return {
-        "title": panel.title,
-        "x_label": panel.x_label,
-        "y_label": panel.y_label,
-        "marks": [{"x": x, "text": text} for x, text in panel.marks],
-        "series": [
-            {
-                "curve": one.curve,
-                "kind": one.kind,
-                **{name: [*map(_number, getattr(one, name))] for name in ("x", "y")},
-                **{name: [*map(_number, getattr(one, name))] for name in ("lower", "upper")},
-            }
-            for one in panel.series
-        ],
-    }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def check_formulas(text: str) -> None:
@@ -262,6 +151,9 @@ def _draw_panel(axes: Axes, panel: Panel, looks: _Looks) -> None:
     for one in panel.series:
         x, y = _positive(panel, "x", one.x), _positive(panel, "y", one.y)
         axes.plot(x, y, **looks.style(one))
+        ends = [_positive(panel, "y", end) for end in (one.lower, one.upper) if len(end)]
+        axes.update_datalim([*zip([*x] * len(ends), [v for end in ends for v in end], strict=True)])
+    axes.autoscale_view()
     _set_scales(axes, panel)
     for one in panel.series:
         _draw_intervals(axes, panel, one, looks)

@@ -17,7 +17,7 @@ from mdpcloud.asymptotics.settings import (
     Scales,
     Sweep,
 )
-from mdpcloud.plots.curves import Series
+from mdpcloud.plots.chart import Series
 from mdpcloud.queues import erlang_b
 from mdpcloud.simulate.settings import SimulateSettings
 from mdpcloud.systems import CloudRouting, Node

@@ -7,7 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from mdpcloud.plots.curves import Chart, Panel, Series, draw_chart
+from mdpcloud.plots.chart import Chart, Panel, Series
+from mdpcloud.plots.curves import draw_chart
 from mdpcloud.plots.style import BLUE, INK, VERMILLION
 
 X = [1.0, 10.0, 100.0]
@@ -85,6 +86,13 @@ def test_only_intervals_that_can_be_seen_are_drawn(logarithmic: str) -> None:
     (bars,) = figure.axes[0].containers
     (segment,) = bars.lines[2][0].get_segments()
     assert np.allclose(segment, [[10.0, 0.4], [10.0, 0.6]])
+
+
+def test_the_axis_reaches_the_ends_of_intervals() -> None:
+    figure = drawn(Series("N", X, [1.0, 1.0, 1.0], "", [0.0] * 3, [9.0] * 3, "marks"))
+    low, high = figure.axes[0].get_ylim()
+    assert low <= 0.0
+    assert high >= 9.0
 
 
 def test_exact_points_have_no_whiskers() -> None:
