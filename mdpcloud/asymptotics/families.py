@@ -148,19 +148,18 @@ def _family(system: Any, name: str) -> Family:
 
 
 def _evaluated(system: Any, name: str, scale: float, what: str, effort: Effort) -> _Members:
-    from mdpcloud.solve import evaluate
+    from mdpcloud.policies.search import member_bounds
 
     family = _family(system, name)
-    values = family.parameters[0].values
-    model = system.model()
-    lower, upper = [], []
-    for done, value in enumerate(values):
-        effort.tell(done, len(values), f"{what}, {family.parameters[0].name} = {value:g}")
-        rules = family.member(value)
-        found = evaluate(model, rules, tolerance=effort.tolerance, threads=effort.threads)
-        lower.append(float(np.min(found.bounds[0])) / scale)
-        upper.append(float(np.max(found.bounds[1])) / scale)
-    return _Members(values, lower, upper)
+    bounds = member_bounds(
+        system.model(),
+        family,
+        tolerance=effort.tolerance,
+        threads=effort.threads,
+        progress=lambda done, total: effort.tell(done, total, f"members at {what}"),
+    )
+    lower, upper = (bounds / scale).T.tolist()
+    return _Members(family.parameters[0].values, lower, upper)
 
 
 def _optimum(system: Any, effort: Effort) -> tuple[float, float]:

@@ -40,7 +40,7 @@ GREY = "#d0d0d0"
 SMALL = 9.0  # points
 WIDTH = 8.0  # inches
 DPI = 150
-LETTERS = 100  # that fit into the width of a figure
+LETTERS = 92  # that fit into the width of a figure
 LINE = 0.21  # inches of a line in a legend
 SWATCH = 6  # letters that a colour in a legend takes
 

@@ -10,7 +10,7 @@ are apart; where they are not, all members that are left are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +133,12 @@ def best_member(
 
 
 def member_bounds(
-    model: Any, family: Family, *, tolerance: float = FINE, threads: int = 1
+    model: Any,
+    family: Family,
+    *,
+    tolerance: float = FINE,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> NDArray[np.float64]:
     """Certified bounds (members, 2) of the cost of every member, in the order of the grid.
 
@@ -144,6 +149,7 @@ def member_bounds(
     tolerance : float
         Relative width of the bounds; they are wider where float64 cannot certify it.
     threads : int
+    progress : function of (members done, members), optional
 
     Raises
     ------
@@ -153,7 +159,9 @@ def member_bounds(
     check_tolerance(tolerance)
     problem = compile_model(model, threads=threads)
     search = Elimination(problem, sense_of(model), family, Monitor(), None)
-    for i in search.path:
+    for done, i in enumerate(search.path):
+        if progress is not None:
+            progress(done, family.size)
         search.evaluate(i, tolerance)
     return search.signed_bounds
 

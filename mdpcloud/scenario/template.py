@@ -73,6 +73,12 @@ _CAPS = """\
 _TIES = """\
 ties = "fastest"              # which of equal indices: "first", "last", "fastest", "slowest"
 """
+_FIGURE = """
+# [figure]                    # for figure: "sweep", "scales", "fluid", "family" or "best"
+# kind = "scales"
+# scales = {}
+# measures = [{}]
+"""
 
 
 def new_scenario(system: str) -> str:
@@ -118,12 +124,25 @@ def new_scenario(system: str) -> str:
         mean=mean,
         paths=_toml((_coordinate(example),)),
     )
-    return head + "\n".join(_table("parameters", cls, example, cost)) + tail
+    figure = _FIGURE.format(_scales(example), _probability(example)) if _is_finite(cls) else ""
+    return head + "\n".join(_table("parameters", cls, example, cost)) + tail + figure
 
 
 def _is_finite(cls: type[Any]) -> bool:
     """Whether a system has no caps to be chosen, and no policies with ties."""
     return hasattr(cls, "own_policy")
+
+
+def _scales(example: Any) -> str:
+    """Some scales, of which the example's is the first."""
+    first = getattr(example, "scale", 1.0)
+    return _toml((first, 2.0 * first, 4.0 * first))
+
+
+def _probability(example: Any) -> str:
+    """Name of the probability of loss of the first class."""
+    rates = getattr(example, "arrival_rates", ())
+    return _toml("blocking[0][0]" if rates and isinstance(rates[0], tuple) else "blocking[0]")
 
 
 def _measures(example: Any) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from mdpcloud.cli import app
 from mdpcloud.cli.figure import figure_bar
+from mdpcloud.scenario import new_scenario, read_scenario
 
 SHOP = Path(__file__).parents[1] / "asymptotics" / "shop.py"
 SCENARIO = f"""
@@ -103,3 +104,14 @@ def test_progress_is_a_bar_on_a_terminal() -> None:
     with figure_bar(Console(file=output, force_terminal=True)) as progress:
         progress(1, 3, "N = 10")
     assert "1 of 3: N = 10" in output.getvalue()
+
+
+@pytest.mark.parametrize("name", ["cooperation", "downgrading", "erlang_loss", "offloading"])
+def test_the_figure_of_a_new_scenario_can_be_drawn(tmp_path: Path, name: str) -> None:
+    head, mark, figure = new_scenario(name).partition("# [figure]")
+    file = tmp_path / "new.toml"
+    file.write_text(head + (mark + figure).replace("# ", "", 4), encoding="utf-8")
+    assert read_scenario(file).figure.kind == "scales"
+    run = CliRunner().invoke(app, ["figure", str(file), "--out", str(tmp_path)])
+    assert run.exit_code == 0, run.output
+    assert (tmp_path / "new.pdf").stat().st_size > 1000
