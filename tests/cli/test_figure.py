@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ def test_progress_is_a_bar_on_a_terminal() -> None:
 def test_the_figure_of_a_new_scenario_can_be_drawn(tmp_path: Path, name: str) -> None:
     head, mark, figure = new_scenario(name).partition("# [figure]")
     file = tmp_path / "new.toml"
-    file.write_text(head + (mark + figure).replace("# ", "", 4), encoding="utf-8")
+    file.write_text(head + re.sub(r"^# ", "", mark + figure, flags=re.M), encoding="utf-8")
     assert read_scenario(file).figure.kind == "scales"
     run = CliRunner().invoke(app, ["figure", str(file), "--out", str(tmp_path)])
     assert run.exit_code == 0, run.output
