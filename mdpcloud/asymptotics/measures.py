@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mdpcloud.errors import InputError, NoLimitError, SolveError
+from mdpcloud.solve.limits import Status
 from mdpcloud.systems.measures import Measures, collect
 
 __all__ = ["exact_measures", "finite_measures", "is_allocation", "limit_measures"]
@@ -15,6 +16,7 @@ __all__ = ["exact_measures", "finite_measures", "is_allocation", "limit_measures
 MOST = 400_000
 """States of the largest system that is evaluated; larger ones are simulated."""
 
+UNFINISHED = (Status.TIME, Status.INTERRUPTED)
 MOST_POINTS = 30_000_000  # of the box whose states are listed
 COST = "cost"
 
@@ -103,9 +105,16 @@ def exact_measures(
         time_limit=time_limit,
         threads=threads,
         progress=progress,
+        strict=False,
     )
     bounds = {name: _outermost(pair) for name, pair in found.measures.items()}
-    return _collected(system, _outermost(found.bounds), bounds)
+    measures = _collected(system, _outermost(found.bounds), bounds)
+    if found.status in UNFINISHED or not all(map(math.isfinite, measures.errors.values())):
+        raise SolveError(f"the measures were not evaluated ({found.status.value})", found)
+    if found.converged:
+        return measures
+    wide = "some bounds are wider than asked for, where float64 tells no more"
+    return replace(measures, notes=(*measures.notes, wide))
 
 
 def limit_measures(system: Any) -> tuple[Measures | None, tuple[str, ...]]:
@@ -116,6 +125,8 @@ def limit_measures(system: Any) -> tuple[Measures | None, tuple[str, ...]]:
         found: Measures = system.limit()
     except NoLimitError as error:
         return None, (f"no limit: {error}",)
+    except SolveError as error:
+        return None, (f"the limit was not found: {error}",)
     return found, found.notes
 
 

@@ -90,7 +90,14 @@ def compare(
 @app.command()
 def evaluate(
     file: File,
-    policy: Policies = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Policy of the file; repeatable. By default an allocation system's own policy, "
+            "beside its limit; of other systems all.",
+        ),
+    ] = None,
     json: Json = None,
     plots: Plots = None,
     tolerance: Tolerance = None,

@@ -38,7 +38,8 @@ def evaluate(scenario: Scenario, heading: Mapping[str, Any], folder: Path | None
             simulate=scenario.simulate,
         )
     limit, notes = limit_measures(scenario.system)
-    found = {"exact": None, "simulated": None, how: _plain(finite), "limit": _plain(limit)}
+    found = {"exact": None, "simulated": None, "limit": _plain(limit, "unit of the scale")}
+    found[how] = _plain(finite, "finite system")
     record = {
         **heading,
         "policy": type(scenario.system).own_policy,
@@ -63,13 +64,13 @@ def _draw(scenario: Scenario, finite: Measures, folder: Path) -> None:
         say(f"picture: {path}")
 
 
-def _plain(measures: Measures | None) -> dict[str, Any] | None:
-    """Measures as JSON; notes are told once, for all of them."""
+def _plain(measures: Measures | None, per: str) -> dict[str, Any] | None:
+    """Measures as JSON, and what mean jobs and cost are of; notes are told once for all."""
     if measures is None:
         return None
     record = asdict(measures)
     del record["notes"]
-    return record
+    return {**record, "per": per}
 
 
 def _print(record: Mapping[str, Any], finite: Measures, how: str, limit: Measures | None) -> None:
@@ -82,7 +83,7 @@ def _print(record: Mapping[str, Any], finite: Measures, how: str, limit: Measure
     error = "bounds" if how == "exact" else "95 %"
     trust = "bounds" if limit is None or limit.certified else "estimated error"
     lines = [("measure", how, error, "limit", trust)]
-    for name, place in _places(finite):
+    for name, place in dict.fromkeys((*_places(finite), *_places(limit or finite))):
         cells = (*_cell(finite, name, place, scale), *_cell(limit, name, place))
         lines.append((f"{name}{place}", *cells))
     tables.print_table(lines, right={how, "limit"})

@@ -10,6 +10,7 @@ import typer
 from mdpcloud.cli.numbers import with_half_width
 from mdpcloud.cli.tables import (
     cost_of,
+    of_scale,
     print_heading,
     print_measures,
     print_notes,
@@ -34,7 +35,7 @@ def print_simulated(record: Mapping[str, Any], *, measures: bool) -> None:
     print_heading(record)
     for line in _lengths(record):
         typer.echo(line)
-    typer.echo(f"costs in {unit(record)}\n")
+    typer.echo(f"costs in {unit(record)}{of_scale(record)}\n")
     lines = [("policy", "cost", "95 %", "above the best", "95 %", "events", "warm-up", "status")]
     for row in record["policies"]:
         run = row.get("simulation")

@@ -19,6 +19,7 @@ from mdpcloud.policies.family import in_words
 __all__ = [
     "cost_of",
     "ends",
+    "of_scale",
     "print_comparison",
     "print_evaluations",
     "print_heading",
@@ -62,7 +63,7 @@ def print_comparison(record: Mapping[str, Any]) -> None:
         lines.append(("fluid bound", f"{record['fluid_bound']:.10g}", "", "", "", "lower bound"))
     print_heading(record)
     typer.echo(f"{record['states']} states{_cut(record)}")
-    typer.echo(f"costs in {unit(record)}\n")
+    typer.echo(f"costs in {unit(record)}{of_scale(record)}\n")
     print_table(lines, right={"cost", "gap", "profit gap"}, bold=1)
     print_notes(record)
 
@@ -70,7 +71,7 @@ def print_comparison(record: Mapping[str, Any]) -> None:
 def print_evaluations(record: Mapping[str, Any]) -> None:
     """Print the cost and the measures of each policy, with their bounds."""
     print_heading(record)
-    typer.echo(f"costs in {unit(record)}\n")
+    typer.echo(f"costs in {unit(record)}{of_scale(record)}\n")
     print_measures(record)
     print_notes(record)
 
@@ -139,6 +140,12 @@ def print_heading(record: Mapping[str, Any]) -> None:
 def unit(record: Mapping[str, Any]) -> str:
     """Unit of costs."""
     return f"{record['units']['cost']} per {record['units']['time']}"
+
+
+def of_scale(record: Mapping[str, Any]) -> str:
+    """What costs are of, where a system has a scale."""
+    scale = record["parameters"].get("scale", 1.0)
+    return "" if scale == 1.0 else f", of the whole system of scale {scale:g}"
 
 
 def _cut(record: Mapping[str, Any]) -> str:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["actions_figure"]
 
 MOST_MAPS = 12  # panels of action maps
-BESIDE = 2  # policies beside the optimum, where several decisions are drawn
 LETTERS = 22  # in a line of the title of a map
 COUNTS = ("node", "jobs", "busy")  # axes that count jobs
 FARTHEST = 80  # largest coordinate in an action map
@@ -121,12 +120,13 @@ def _maps(
 
 
 def _chosen_rows(comparison: Comparison, decisions: int) -> list[Row]:
-    """The system's own policy and the cheapest best member, if there is room for their maps."""
-    if decisions * (1 + BESIDE) > MOST_MAPS:
-        return []
+    """Rules of the user's own, the system's own policy, the cheapest best member: what has room."""
     own = getattr(comparison.system, "own_policy", None)
+    users = [row for row in comparison.rows if row.heuristic is None and row.family is None]
+    known = [row for row in comparison.rows if own is not None and row.heuristic == own]
     best = sorted((row for row in comparison.rows if row.parameter), key=lambda row: row.cost)
-    return [*(row for row in comparison.rows if row.heuristic == own and own), *best[:1]]
+    drawn = [row for row in (*users, *known, *best[:1]) if _rules(comparison, row) is not None]
+    return drawn[: max(MOST_MAPS // decisions - 1, 0)]
 
 
 def _rule(comparison: Comparison, row: Row, decision: str) -> Callable[[Any], Any] | None:

@@ -19,6 +19,7 @@ from mdpcloud.engine.rules import policy_for
 from mdpcloud.errors import MultichainError
 from mdpcloud.model.policy import Policy
 from mdpcloud.solve.chains import DirectChain, SingularChainError, solve_iteratively
+from mdpcloud.solve.classes import bounds_by_state
 from mdpcloud.solve.fixed import FixedSolver
 from mdpcloud.solve.limits import Goal, Monitor, Status, Stopped
 
@@ -80,8 +81,15 @@ class Chains:
             elif not self._nearby(fixed, tolerance, beat):
                 self._surely(fixed, tolerance)
         except SingularChainError as error:
-            raise MultichainError(str(error)) from error
+            self._by_state(fixed, tolerance, error)
         return self.known
+
+    def _by_state(self, fixed: Any, tolerance: float, error: SingularChainError) -> None:
+        """Bounds where no factor exists, unless the cost depends on the initial state."""
+        found, _ = bounds_by_state(fixed, tolerance, self.monitor)
+        if found.lower.max() > found.upper.min():
+            raise MultichainError(str(error)) from error
+        self.known = float(found.lower.min()), float(found.upper.max())
 
     def _directly(self, fixed: Any) -> None:
         """Bounds by factoring the chain, with the state pinned that was likely before."""

@@ -26,6 +26,7 @@ OWN_COST_UNIT = "euro"  # of systems of the user's own
 CAP = 40
 WIDEST = 100  # characters of a comment
 LONG = 72  # characters of a value of several rows
+MOST_NAMES = 12  # lines on decisions and their actions
 OPTIONAL = 100  # an optional number that is left out, if its limits allow this
 
 _HEAD = """\
@@ -54,7 +55,7 @@ tolerance = 1e-8              # largest difference of the certified bounds, rela
 [compare]
 # Your own rule, a function of the state in a file beside this one: "my_rules.py:my_rule"; where
 # there are several decisions, a mapping from each of them to such a function
-{policies}
+{names}{policies}
 {ties}
 # [simulate]                  # for simulate, and for compare where there are too many states
 # events = 4_000_000          # of each policy; or time = 1000.0, {time}s of each replication
@@ -115,6 +116,7 @@ def new_scenario(system: str) -> str:
     rate, mean = _measures(example)
     tail = _TAIL.format(
         policies=policies,
+        names=_names(example),
         caps="" if _is_finite(cls) else _CAPS.format(*_caps(example)),
         ties="" if _is_finite(cls) else _TIES,
         time=TIME_UNIT,
@@ -153,6 +155,29 @@ def _measures(example: Any) -> tuple[str, str]:
         return " / ".join(usual[:2]), usual[2]
     names = [*model.measures]
     return names[0], names[-1]
+
+
+def _names(example: Any) -> str:
+    """Comments on what a rule sees and decides: coordinates, and the actions of each decision."""
+    model = _model(example)
+    if model is None:
+        return ""
+    lines = _comment(f"State x: {', '.join(_coordinates(model))}")
+    for term in model.events:
+        actions = [one.name for one in getattr(term, "actions", ()) or getattr(term, "modes", ())]
+        if len(actions) > 1:
+            lines += _comment(f"Decision {_toml(term.name)}: {', '.join(map(_toml, actions))}")
+    return "".join(f"{line}\n" for line in lines[:MOST_NAMES])
+
+
+def _coordinates(model: Model) -> Iterator[str]:
+    """Each axis of the states, or the first and the last of a family of axes."""
+    families: dict[str, list[int | None]] = {}
+    for name, member in model.space.axes.flat:
+        families.setdefault(name, []).append(member)
+    for name, members in families.items():
+        ends = dict.fromkeys((members[0], members[-1]))
+        yield " ... ".join(f"x.{name}" if k is None else f"x.{name}[{k}]" for k in ends)
 
 
 def _coordinate(example: Any) -> str:

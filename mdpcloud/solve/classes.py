@@ -22,7 +22,7 @@ from mdpcloud.solve.result import Evaluation, Solution
 from mdpcloud.solve.reward import signed
 from mdpcloud.solve.value_iteration import ValueIteration
 
-__all__ = ["evaluate_classes", "solve_components"]
+__all__ = ["bounds_by_state", "evaluate_classes", "solve_components"]
 
 COMPONENT_TOLERANCE = 0.1  # share of the tolerance that each component gets
 
@@ -33,7 +33,7 @@ def solve_components(
     """The solution by end components; None where there is one, so that the gain is one number."""
     if end_components(problem.rows()).count < 2:
         return None
-    found, status = _solved(problem, tolerance, monitor)
+    found, status = bounds_by_state(problem, tolerance, monitor)
     gains, bounds, values = _signed(model, found)
     return Solution(
         gains=gains,
@@ -53,7 +53,7 @@ def _signed(model: Any, found: Multichain) -> tuple[Floats, tuple[Any, Any], Flo
     return signed(model, middle, (found.lower, found.upper), found.values)
 
 
-def _solved(problem: Any, tolerance: float, monitor: Monitor) -> tuple[Multichain, Status]:
+def bounds_by_state(problem: Any, tolerance: float, monitor: Monitor) -> tuple[Multichain, Status]:
     """Bounds by state, certified also where a component stopped early, and how it ended."""
     missed = Status.STALLED
 
@@ -87,11 +87,11 @@ def evaluate_classes(
     monitor: Monitor,
 ) -> Evaluation:
     """A policy whose chain has several recurrent classes: gains and measures per state."""
-    found, status = _solved(fixed, tolerance, monitor)
+    found, status = bounds_by_state(fixed, tolerance, monitor)
     gains, bounds, values = _signed(model, found)
     measures: dict[str, Any] = {}
     for name, rate in wanted.items():
-        measure, ended = _solved(fixed.with_cost(rate), tolerance, monitor)
+        measure, ended = bounds_by_state(fixed.with_cost(rate), tolerance, monitor)
         measures[name] = (measure.lower, measure.upper)
         status = ended if status is Status.CONVERGED else status
     return Evaluation(

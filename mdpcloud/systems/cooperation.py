@@ -73,9 +73,12 @@ class Cooperation:
     capacities : tuple of tuples of float
         Row = centre, column = resource.
     thresholds : tuple of float
-        Per centre the level of its guarded resource: the guarded type is kept below it.
-    rejection_cost, forwarding_cost : float
-        Of each job that is lost, or sent to another centre and taken there.
+        Per centre the level of its guarded resource, at most its capacity: the guarded type is kept
+        below it.
+    rejection_cost : float
+        Of each job that is lost.
+    forwarding_cost : float
+        Of each job that is sent to another centre and taken there.
     remote_full : {"reject", "return"}
         Whether a job above the threshold that does not fit in the other centre is lost, or taken at
         home if it fits.
@@ -113,6 +116,13 @@ class Cooperation:
         self._check_lengths()
         if not any(map(any, self.arrival_rates)):
             raise InputError("Cooperation: arrival_rates are all 0; one at least must be > 0")
+        for k, (level, row) in enumerate(zip(self.thresholds, self.capacities, strict=True)):
+            guarded = row[k % len(row)]
+            if level > guarded:
+                raise InputError(
+                    f"Cooperation: thresholds[{k}] must be <= {guarded:g}, the capacity of the "
+                    f"resource that centre {k} guards, not {level:g}"
+                )
         for j, needs in enumerate(self.requirements):
             if not any(needs):
                 raise InputError(

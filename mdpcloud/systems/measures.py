@@ -24,6 +24,7 @@ PerClass: TypeAlias = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
 Bounds: TypeAlias = tuple[float, float]
 
+MOST = 2**53  # of what is counted
 ROUNDING = 1e-12  # relative, of a product with the scale
 
 PROBABILITIES = {
@@ -154,6 +155,8 @@ def scaled_count(name: str, value: float, scale: float, least: int = 0) -> tuple
     (13, 'capacities[0] = 1.25 times the scale 10 is 12.5, rounded to 13')
     """
     exact = value * scale
+    if exact > MOST:
+        raise InputError(f"{name} = {value:g} times the scale {scale:g} is {exact:g}, above 2^53")
     count = math.floor(exact + 0.5 + ROUNDING * max(1.0, exact))
     if count < least:
         raise InputError(

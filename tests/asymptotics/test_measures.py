@@ -174,3 +174,30 @@ def test_classes_without_arrivals_keep_their_places(name: str) -> None:
     assert (first[0] if isinstance(first, tuple) else first) == 0.0
     assert len(found.blocking) == len(rates)
     assert found.blocking[1] != first
+
+
+def test_a_scale_beyond_what_can_be_counted_is_refused() -> None:
+    with pytest.raises(mc.InputError, match=r"above 2\^53"):
+        scaled_count("servers", 4.0, 1e300)
+    with pytest.raises(mc.InputError, match=r"above 2\^53"):
+        mc.systems.TrunkReservation((1.0, 1.0), (1.0, 1.0), (4, 4), 1, scale=1e300)
+
+
+def test_tiny_measures_do_not_lose_the_others() -> None:
+    link = mc.systems.Downgrading(
+        (2.64, 1.53, 11.1), (0.0038, 0.36, 0.15), (1, 4, 5), 6, 6, unfit="reject"
+    )
+    found = exact_measures(link)
+    assert found is not None
+    assert 0.9 < found.blocking[2] <= 1.0
+    assert found.errors["mean_jobs"] < 1e-9
+
+
+def test_a_limit_that_is_not_found_leaves_the_exact_measures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing(self: Link) -> Measures:
+        raise mc.SolveError("too near to a boundary")
+
+    monkeypatch.setattr(Link, "limit", nothing)
+    assert limit_measures(Link()) == (None, ("the limit was not found: too near to a boundary",))

@@ -412,3 +412,14 @@ def test_the_path_visits_every_member_once_and_goes_to_neighbours(lengths: list[
     assert sorted(path) == list(range(int(np.prod(lengths))))
     places = np.array(np.unravel_index(path, lengths))
     assert (np.abs(np.diff(places)).sum(axis=0) == 1).all()
+
+
+def test_a_chain_that_no_factor_exists_of_has_bounds_all_the_same() -> None:
+    """One recurrent class, but left from every state only at rates a millionth of the others."""
+    link = mc.systems.Downgrading((0.0, 1e4), (0.1, 1e3), (1, 6), 11.0, 2, unfit="reject")
+    (family,) = [one for one in link.families() if one.name == "common_threshold"]
+    bounds = member_bounds(link.model(), family, tolerance=1e-6)
+    exact = mc.evaluate(link.model(), family.member(7), strict=False)
+    assert bounds[7, 0] <= np.max(exact.bounds[1])
+    assert bounds[7, 1] >= np.min(exact.bounds[0])
+    assert np.isfinite(bounds).all()

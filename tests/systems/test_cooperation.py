@@ -243,7 +243,7 @@ def test_the_options_differ() -> None:
 
 
 def test_the_optimum_is_that_of_exact_policy_iteration() -> None:
-    small = {**SMALL, "capacities": ((3, 2), (2, 3))}
+    small = {**SMALL, "capacities": ((3, 2), (2, 3)), "thresholds": (2, 2)}
     system = Cooperation(**small)
     exact = exact_optimum(interpret(system.model()))
     lower, upper = mc.solve(system.model(), tolerance=1e-12).bounds
