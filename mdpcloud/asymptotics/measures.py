@@ -90,6 +90,12 @@ def exact_measures(
             f"{type(system).__name__} has no policy of its own and no large-scale limit: it names "
             "no own_policy"
         )
+    for method in ("model", "heuristic"):
+        if not callable(getattr(system, method, None)):
+            raise InputError(
+                f"{type(system).__name__} names own_policy {system.own_policy!r}, but has no method "
+                f"{method}; mdpcloud.systems.base says what allocation systems offer"
+            )
     if hasattr(system, "exact"):
         known: Measures | None = system.exact()
         return known
@@ -151,8 +157,9 @@ def _outermost(bounds: tuple[Any, Any]) -> tuple[float, float]:
 
 
 def _collected(system: Any, cost: tuple[float, float], bounds: Mapping[str, Any]) -> Measures:
+    derived = system.derived(cost, bounds) if hasattr(system, "derived") else {}
     return replace(
-        collect(cost, {**bounds, **system.derived(cost, bounds)}),
+        collect(cost, {**bounds, **derived}),
         notes=tuple(getattr(system, "notes", ())),
     )
 

@@ -109,6 +109,8 @@ def _cell(measures: Measures | None, name: str, place: str, scale: float = 1.0) 
     if measures is None or value is None:
         return "", ""
     per = scale if name in PER_UNIT else 1.0
-    error = measures.errors.get(name, 0.0) / per
+    if name not in measures.errors:
+        return f"{value / per:.6g}", "not told"
+    error = measures.errors[name] / per
     text, reach = with_error(value / per, value / per - error, value / per + error)
     return text, reach

@@ -201,3 +201,11 @@ def test_a_limit_that_is_not_found_leaves_the_exact_measures(
 
     monkeypatch.setattr(Link, "limit", nothing)
     assert limit_measures(Link()) == (None, ("the limit was not found: too near to a boundary",))
+
+
+def test_what_an_allocation_system_lacks_is_named() -> None:
+    class Bare:
+        own_policy = "mine"
+
+    with pytest.raises(mc.InputError, match="own_policy 'mine', but has no method model"):
+        exact_measures(Bare())
