@@ -93,8 +93,8 @@ def exact_measures(
     for method in ("model", "heuristic"):
         if not callable(getattr(system, method, None)):
             raise InputError(
-                f"{type(system).__name__} names own_policy {system.own_policy!r}, but has no method "
-                f"{method}; mdpcloud.systems.base says what allocation systems offer"
+                f"{type(system).__name__} names own_policy {system.own_policy!r}, but has no "
+                f"method {method}; mdpcloud.systems.base says what allocation systems offer"
             )
     if hasattr(system, "exact"):
         known: Measures | None = system.exact()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,8 +52,19 @@ def draw(file: Path, folder: Path | None, json_file: Path | None) -> None:
     for path in write_figure(chart, folder or file.parent / "figures", file.stem, name, heading):
         say(f"figure: {path}")
     for note in chart.notes:
-        say(f"note: {note}")
+        say(f"note on {file.stem}: {in_plain_text(note)}")
     write({**heading, **chart.to_dict()}, json_file)
+
+
+def in_plain_text(text: str) -> str:
+    r"""A label without the marks of its formulas, for the terminal.
+
+    Examples
+    --------
+    >>> in_plain_text(r"N = 5, $\lambda_1$ = 2")
+    'N = 5, lambda_1 = 2'
+    """
+    return re.sub(r"\$([^$]*)\$", lambda found: re.sub(r"[\\{}]", "", found[1]), text)
 
 
 def _heading(scenario: Scenario) -> dict[str, object]:
@@ -89,7 +101,8 @@ def figure_bar(
             if now - told >= EVERY:
                 told = now
                 console.print(
-                    f"after {now - start:.0f} s: {done} of {total}, {what}", highlight=False
+                    f"after {now - start:.0f} s: {done} of {total}, {in_plain_text(what)}",
+                    highlight=False,
                 )
 
         yield tell
@@ -98,5 +111,8 @@ def figure_bar(
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda done, total, what: bar.update(
-            task, completed=done, total=total, description=f"{done} of {total}: {what}"
+            task,
+            completed=done,
+            total=total,
+            description=f"{done} of {total}: {in_plain_text(what)}",
         )

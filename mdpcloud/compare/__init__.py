@@ -126,7 +126,13 @@ def compare(
         cost_scale=compile_model(optimum.model).cost_scale,
         ties=ties,
         solve=settings.to_dict(),
-        notes=(*getattr(system, "notes", ()), *_box_notes(optimum), *left_out, *too_long),
+        notes=(
+            *getattr(system, "notes", ()),
+            *_box_notes(optimum),
+            *_about(system, optimum),
+            *left_out,
+            *too_long,
+        ),
         run=describe_run(started),
         fluid_bound=_fluid_bound(system),
     )
@@ -197,6 +203,13 @@ def _fluid_bound(system: Any) -> float | None:
         return float(system.fluid_bound()) if hasattr(system, "fluid_bound") else None
     except NoLimitError:
         return None
+
+
+def _about(system: Any, optimum: Optimum) -> tuple[str, ...]:
+    """What a system has to say on the policy of its optimum, where that was found."""
+    if not hasattr(system, "about_optimum") or optimum.status != "converged":
+        return ()
+    return tuple(system.about_optimum(optimum.policy))
 
 
 def _box_notes(optimum: Optimum) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ A system needs ``model(caps=None)`` only. What else it offers is used where it i
     The `mdpcloud.indices.IndexTable` of its index policies, for deployment.
 ``profit_rate``
     What is earned per unit of time before costs, for profit gaps.
+``about_optimum(policy)``
+    Notes, a tuple of str, on the policy of the optimum.
 ``families()``
     The `mdpcloud.policies.family.Family` tuples whose best members are searched for.
 
