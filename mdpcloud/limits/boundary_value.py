@@ -129,6 +129,9 @@ def full_centres(arrivals: Pair, capacities: Pair, probabilities: Pair) -> FullC
     0.4
     """
     check_recurrent(arrivals, capacities, probabilities)
+    if not any(probabilities):
+        first, second = (1.0 - a / l for l, a in zip(arrivals, capacities, strict=True))
+        return FullCentres((first, second), first * second, 4.0 * EPS)
     rates = (*arrivals, *capacities)
     if max(rates) > FARTHEST * min(rates):
         raise SolveError(
@@ -157,7 +160,9 @@ def _solved(arrivals: Pair, capacities: Pair, probabilities: Pair) -> FullCentre
     else:
         both = second * left / (p1 * (l1 + p2 * l2))
         full = both + (second * lost + a2 - l2) / (p1 * l1), second * lost / l2
-    return FullCentres(full, both, _error(error, l1, l2, p1 if l2 < a2 else 1.0))
+    both = min(max(both, 0.0), 1.0)  # rounding may exceed what is possible, not the error
+    each = min(max(full[0], both), 1.0), min(max(full[1], both), 1.0)
+    return FullCentres(each, both, _error(error, l1, l2, p1 if l2 < a2 else 1.0))
 
 
 def _nonzero(p1: float, p2: float) -> float:
@@ -167,7 +172,7 @@ def _nonzero(p1: float, p2: float) -> float:
 
 def _error(relative: float, l1: float, l2: float, divisor: float) -> float:
     """Error of probabilities, at most 1, and of rounded differences of rates, at most 1 in sum."""
-    return relative + 8.0 * EPS / (divisor * min(l1, l2))
+    return min(relative + 8.0 * EPS / (divisor * min(l1, l2)), 1.0)
 
 
 # --- the integral ---------------------------------------------------------------------------------

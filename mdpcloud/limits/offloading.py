@@ -12,22 +12,36 @@ the blocking probabilities converge, as N grows, to
 
 (G. Thompson, "Stochastic models for resource allocation in large distributed systems", thesis, UPMC
 2017, chapter 4; arXiv 1507.05746). On the boundary of two regimes the formulas agree. Nothing is
-iterated; the integral's error is estimated.
+iterated; the integral's error is estimated. Rounding hides on which side of a boundary the rates
+are where the sides of an inequality differ by less than `NEAR` of their terms. The closed form of
+slightly fewer arrivals is returned then: more arrivals leave no more servers free, by coupling, so
+that the limit of slightly more of them bounds what is hidden.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from mdpcloud.errors import SolveError
 from mdpcloud.limits.boundary_value import EPS, FullCentres, drifts, full_centres
 
 __all__ = ["PairLimit", "margins", "pair_limit"]
 
 Pair: TypeAlias = tuple[float, float]
 
-NEAR = 8.0 * EPS  # of the sum of the rates: a smaller margin is one of rounding
+NEAR = 8.0 * EPS  # of the terms of an inequality: a smaller margin is one of rounding
+STEP = 4.0 * NEAR  # of the arrivals: moves every margin that may be one of rounding to one side
+
+
+@dataclass(frozen=True)
+class _Inequality:
+    """A strict inequality, by how much it holds, and the margin up to which that is rounding."""
+
+    text: str
+    margin: float
+    near: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class PairLimit:
     Attributes
     ----------
     regime : str
-        A, B1, B2 or E; two or more of them with a stroke on their boundary.
+        A, B1, B2 or E; two or more of them with a stroke on their boundary, such as B2/E.
     full : FullCentres
     blocking : pair of float
         Probability that a job is lost.
@@ -107,37 +121,85 @@ def margins(
     >>> margins((2.0, 8.0), (1.0, 10.0), (0.5, 0.0))["A"]
     (('l[0] < a[0]', -1.0), ('l[1] < a[1]', 2.0))
     """
-    (l1, l2), (a1, a2) = arrivals, capacities
+    known = _inequalities(arrivals, capacities, probabilities)
+    return {name: tuple((one.text, one.margin) for one in parts) for name, parts in known.items()}
+
+
+def _inequalities(
+    arrivals: Pair, capacities: Pair, probabilities: Pair
+) -> dict[str, tuple[_Inequality, ...]]:
+    (l1, l2), (a1, a2), (p1, p2) = arrivals, capacities, probabilities
     first, second = drifts(arrivals, capacities, probabilities)
-    helped_1 = "l[0] + p[1] l[1] {} a[0] + p[1] a[1]"
-    helped_2 = "l[1] + p[0] l[0] {} a[1] + p[0] a[0]"
+    alone = NEAR * (l1 + a1), NEAR * (l2 + a2)
+    helped = alone[0] + p2 * alone[1], alone[1] + p1 * alone[0]
+    text_1 = "l[0] + p[1] l[1] {} a[0] + p[1] a[1]"
+    text_2 = "l[1] + p[0] l[0] {} a[1] + p[0] a[0]"
     return {
-        "A": (("l[0] < a[0]", a1 - l1), ("l[1] < a[1]", a2 - l2)),
-        "B1": (("l[1] > a[1]", l2 - a2), (helped_1.format("<"), -first)),
-        "B2": (("l[0] > a[0]", l1 - a1), (helped_2.format("<"), -second)),
-        "E": ((helped_1.format(">"), first), (helped_2.format(">"), second)),
+        "A": (
+            _Inequality("l[0] < a[0]", a1 - l1, alone[0]),
+            _Inequality("l[1] < a[1]", a2 - l2, alone[1]),
+        ),
+        "B1": (
+            _Inequality("l[1] > a[1]", l2 - a2, alone[1]),
+            _Inequality(text_1.format("<"), -first, helped[0]),
+        ),
+        "B2": (
+            _Inequality("l[0] > a[0]", l1 - a1, alone[0]),
+            _Inequality(text_2.format("<"), -second, helped[1]),
+        ),
+        "E": (
+            _Inequality(text_1.format(">"), first, helped[0]),
+            _Inequality(text_2.format(">"), second, helped[1]),
+        ),
     }
 
 
 def _regimes(arrivals: Pair, capacities: Pair, probabilities: Pair) -> tuple[str, ...]:
     """Regimes whose inequalities hold, if only as equalities up to rounding."""
-    near = NEAR * (sum(arrivals) + sum(capacities))
-    known = margins(arrivals, capacities, probabilities)
-    within = [name for name, parts in known.items() if all(margin >= -near for _, margin in parts)]
-    strict = [name for name in within if all(margin > near for _, margin in known[name])]
+    known = _inequalities(arrivals, capacities, probabilities)
+    within = [name for name, parts in known.items() if all(x.margin >= -x.near for x in parts)]
+    strict = [name for name in within if all(x.margin > x.near for x in known[name])]
     return tuple(strict or within)
 
 
 def _full(
     regimes: tuple[str, ...], arrivals: Pair, capacities: Pair, probabilities: Pair
 ) -> FullCentres:
-    """How often the centres are full; the closed forms come first, as they hold on boundaries."""
+    """How often the centres are full, and on a boundary what rounding hides as well."""
+    if len(regimes) == 1:
+        return _full_in(regimes[0], arrivals, capacities, probabilities)
+    fewer, more = (
+        (factor * arrivals[0], factor * arrivals[1]) for factor in (1.0 - STEP, 1.0 + STEP)
+    )
+    below = _by_sign(fewer, capacities, probabilities)
+    found = _full_in(below, arrivals, capacities, probabilities)
+    try:
+        above = _by_sign(more, capacities, probabilities)
+        most = _full_in(above, more, capacities, probabilities)
+    except SolveError:
+        return replace(found, error=1.0)
+    hidden = max(
+        *(high - low for low, high in zip(found.each, most.each, strict=True)),
+        most.both - found.both,
+        0.0,
+    )
+    return replace(found, error=min(found.error + hidden + most.error, 1.0))
+
+
+def _by_sign(arrivals: Pair, capacities: Pair, probabilities: Pair) -> str:
+    """The regime by the signs of the margins, as they are computed; closed forms come first."""
+    known = margins(arrivals, capacities, probabilities)
+    return next(name for name in known if min(margin for _, margin in known[name]) >= 0.0)
+
+
+def _full_in(regime: str, arrivals: Pair, capacities: Pair, probabilities: Pair) -> FullCentres:
+    """How often the centres are full by the formula of a regime."""
     alone = [max(1.0 - a / l, 0.0) for l, a in zip(arrivals, capacities, strict=True)]
-    if "A" in regimes:
+    if regime == "A":
         return FullCentres((0.0, 0.0), 0.0, 0.0)
-    if "B1" in regimes:
+    if regime == "B1":
         return FullCentres((0.0, alone[1]), 0.0, 2.0 * EPS)
-    if "B2" in regimes:
+    if regime == "B2":
         return FullCentres((alone[0], 0.0), 0.0, 2.0 * EPS)
     return full_centres(arrivals, capacities, probabilities)
 
@@ -151,13 +213,12 @@ def _notes(
     regimes: tuple[str, ...], arrivals: Pair, capacities: Pair, probabilities: Pair
 ) -> Iterator[str]:
     if len(regimes) > 1:
-        near = NEAR * (sum(arrivals) + sum(capacities))
-        known = margins(arrivals, capacities, probabilities)
+        known = _inequalities(arrivals, capacities, probabilities)
         equal = {
-            text.replace("<", "=").replace(">", "="): None
+            one.text.replace("<", "=").replace(">", "="): None
             for name in regimes
-            for text, margin in known[name]
-            if margin <= near
+            for one in known[name]
+            if one.margin <= one.near
         }
         yield (
             f"on the boundary of regimes {' and '.join(regimes)}, where {', '.join(equal)}, for "

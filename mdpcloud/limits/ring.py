@@ -14,13 +14,19 @@ a_j from its neighbours, until there is none. A centre that is added only adds t
 get, so that this is the smallest set that agrees with itself. In a ring of three the outer
 neighbours of two full centres are one centre, which gets from both; in a ring of two both
 neighbours are the same, and a job is sent there with probability 2 p_j.
+
+Where the load of a centre is its capacity up to rounding, the centre is not full. If it is, it gets
+e_j too much, e_j being at most that rounding, and the probabilities of all centres grow by at most
+x_j/l_j, where by the balance of each centre x_j <= e_j + p_{j-1} x_{j-1} + p_{j+1} x_{j+1}.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import numpy as np
 
 from mdpcloud.errors import NoLimitError
 from mdpcloud.limits.boundary_value import EPS, FullCentres, full_centres
@@ -29,7 +35,7 @@ __all__ = ["Overflow", "RingLimit", "overflow", "ring_limit", "saturated"]
 
 Rates: TypeAlias = Sequence[float]
 
-NEAR = 16.0 * EPS  # of the sum of the rates: a smaller excess is one of rounding
+NEAR = 16.0 * EPS  # of a load and its capacity: a smaller excess is one of rounding
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Overflow:
         Probability that a job is lost, and that it is served by a neighbour.
     error : float
         Estimated absolute error of the probabilities.
+    doubts : tuple of float
+        Estimated absolute error of the loads, but for rounding.
     """
 
     loads: tuple[float, ...]
@@ -53,6 +61,14 @@ class Overflow:
     blocking: tuple[float, ...]
     forwarded: tuple[float, ...]
     error: float
+    doubts: tuple[float, ...]
+
+    def near(self, capacities: Rates) -> tuple[float, ...]:
+        """Per centre, by how much the load may differ from the capacity for the errors alone."""
+        return tuple(
+            NEAR * (load + a) + doubt
+            for load, a, doubt in zip(self.loads, capacities, self.doubts, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -102,11 +118,12 @@ def ring_limit(arrivals: Rates, capacities: Rates, probabilities: Rates) -> Ring
     everywhere = range(len(arrivals))
     full = saturated(arrivals, capacities, probabilities, everywhere)
     jobs = overflow(full, arrivals, capacities, probabilities)
-    near = _near(arrivals, capacities)
-    critical = [j for j in everywhere if j not in full and jobs.loads[j] >= capacities[j] - near]
+    near = jobs.near(capacities)
+    critical = [j for j in everywhere if j not in full and jobs.loads[j] >= capacities[j] - near[j]]
+    hidden = _hidden(full, critical, jobs, arrivals, capacities, probabilities)
     return RingLimit(
         saturated=full,
-        jobs=jobs,
+        jobs=replace(jobs, error=min(jobs.error + hidden, 1.0)),
         served=tuple(a if j in full else min(jobs.loads[j], a) for j, a in enumerate(capacities)),
         notes=tuple(
             f"centre {j} gets exactly the {capacities[j]:g} that it can serve; the limit is "
@@ -126,19 +143,46 @@ def saturated(
     NoLimitError
         As `ring_limit`.
     """
-    near = _near(arrivals, capacities)
     full: tuple[int, ...] = ()
     while True:
-        loads = overflow(full, arrivals, capacities, probabilities).loads
-        now = tuple(j for j in sorted(among) if j in full or loads[j] > capacities[j] + near)
+        jobs = overflow(full, arrivals, capacities, probabilities)
+        loads, near = jobs.loads, jobs.near(capacities)
+        now = tuple(j for j in sorted(among) if j in full or loads[j] > capacities[j] + near[j])
         if now == full:
             return full
         _check_runs(now, {j: loads[j] for j in now if j not in full}, capacities)
         full = now
 
 
-def _near(arrivals: Rates, capacities: Rates) -> float:
-    return NEAR * (sum(arrivals) + sum(capacities))
+def _hidden(
+    full: Collection[int],
+    critical: Collection[int],
+    jobs: Overflow,
+    arrivals: Rates,
+    capacities: Rates,
+    probabilities: Rates,
+) -> float:
+    """What the probabilities may lack because centres that are just full count as not full."""
+    if not critical:
+        return 0.0
+    centres = len(arrivals)
+    everywhere = np.arange(centres)
+    slack = np.array(capacities) - np.array(jobs.loads) - np.array(jobs.near(capacities))
+    sent = np.zeros((centres, centres))  # to the row, from the column
+    for step in (-1, +1):
+        np.add.at(sent, ((everywhere + step) % centres, everywhere), probabilities)
+    active = np.isin(everywhere, [*full, *critical])
+    own = np.where(np.isin(everywhere, [*critical]), np.maximum(-slack, 0.0), 0.0)
+    while True:
+        spread = np.eye(int(active.sum())) - sent[np.ix_(active, active)]
+        if np.linalg.cond(spread) > 1.0 / NEAR:
+            return 1.0
+        more = np.zeros(centres)
+        more[active] = np.linalg.solve(spread, own[active])
+        reached = active | (sent @ more > slack)
+        if (reached == active).all():
+            return float(np.max(more / np.array(arrivals)))
+        active = reached
 
 
 def _check_runs(full: Collection[int], added: Mapping[int, float], capacities: Rates) -> None:
@@ -179,7 +223,7 @@ def overflow(
     """What a set of full centres, in runs of at most two, does with its jobs."""
     centres = len(arrivals)
     loads = list(arrivals)
-    often, lost, away = ([0.0] * centres for _ in range(3))
+    often, lost, away, doubts = ([0.0] * centres for _ in range(4))
     error = 0.0
     for run in _runs(full, centres):
         law = _law(run, arrivals, capacities, probabilities)
@@ -193,7 +237,8 @@ def overflow(
             for neighbour in ((j - 1) % centres, (j + 1) % centres):
                 if neighbour not in run:
                     loads[neighbour] += p * arrivals[j] * part
-    return Overflow(tuple(loads), tuple(often), tuple(lost), tuple(away), error)
+                    doubts[neighbour] += p * arrivals[j] * law.error
+    return Overflow(tuple(loads), tuple(often), tuple(lost), tuple(away), error, tuple(doubts))
 
 
 def _law(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ POINTS = [
 NAMES = {"boundary(B2/E)": "B2/E"}
 RATES = st.floats(0.1, 10)
 CHANCES = st.floats(0, 1)
+DECADES = st.integers(-30, 30).flatmap(lambda e: st.floats(1, 2).map(lambda x: x * 2.0**e))
+NUDGES = st.sampled_from([-1e-9, -1e-15, 0.0, 1e-15, 1e-12, 1e-6])
 PAIRS = st.tuples(st.tuples(RATES, RATES), st.tuples(RATES, RATES), st.tuples(CHANCES, CHANCES))
 
 
@@ -141,3 +144,63 @@ def test_help_in_one_direction_is_trunk_reservation_of_nothing(arrivals: Any) ->
     )
     error = one.full.error + other.error + 1e-14
     assert one.blocking == pytest.approx(other.blocking, abs=error)
+
+
+# --- rates of different sizes ---------------------------------------------------------------------
+
+
+@st.composite
+def unlike_pairs(draw: st.DrawFn, chances: Any = CHANCES) -> Any:
+    """Rates over 18 decades, some of them near the boundary of a regime."""
+    arrivals = draw(DECADES), draw(DECADES)
+    near = [rate * (1.0 + draw(NUDGES)) for rate in arrivals]
+    capacities = tuple(draw(st.sampled_from([rate, draw(DECADES)])) for rate in near)
+    return arrivals, capacities, (draw(chances), draw(chances))
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "capacities"), [((2e-6, 0.5e9), (1e-6, 1e9)), ((2.0, 0.5e16), (1.0, 1e16))]
+)
+def test_a_small_centre_beside_a_large_one_is_not_taken_for_rounding(
+    arrivals: Any, capacities: Any
+) -> None:
+    for probabilities in ((0.0, 0.0), (0.5, 0.0), (0.5, 0.5)):
+        found = pair_limit(arrivals, capacities, probabilities)
+        assert found.regime == "B2"
+        assert found.blocking == ((1.0 - probabilities[0]) * 0.5, 0.0)
+        assert found.full.error < 1e-15
+
+
+@given(unlike_pairs(st.just(0.0)))
+def test_without_help_every_centre_is_as_if_alone(pair: Any) -> None:
+    arrivals, capacities, _ = pair
+    found = pair_limit(*pair)
+    for l, a, blocking in zip(arrivals, capacities, found.blocking, strict=True):
+        known = max(1 - Fraction(a) / Fraction(l), Fraction(0))
+        assert abs(Fraction(blocking) - known) <= found.full.error
+    assert found.full.error < 1e-13
+
+
+@given(unlike_pairs(), st.sampled_from([1e-15, 1e-12, 1e-6]))
+def test_the_error_covers_what_rounding_hides_on_a_boundary(pair: Any, step: float) -> None:
+    (l1, l2), capacities, probabilities = pair
+    found = pair_limit(*pair)
+    many = pair_limit((l1 * (1 + step), l2 * (1 + step)), capacities, probabilities)
+    error = found.full.error + many.full.error + 1e-15
+    assert all(b >= a - error for a, b in zip(found.blocking, many.blocking, strict=True))
+    for k, j in ((0, 1), (1, 0)):
+        got = pair[0][k] * (1.0 - found.full.each[k]) + pair[0][j] * found.forwarded[j]
+        slack = (pair[0][k] + probabilities[j] * pair[0][j]) * (found.full.error + 1e-14)
+        assert abs(got - found.served[k]) <= slack
+
+
+def test_a_boundary_that_hides_a_small_centre_says_so() -> None:
+    found = pair_limit((2e-6, 0.5e9), (1e-6, 0.5e9), (0.5, 0.5))
+    assert found.regime == "B2/E"
+    assert found.full.error > 0.1  # the sides differ by less than the rounding of the large rates
+    assert pair_limit((3.0, 8.0), (1.0, 10.0), (1.0, 0.0)).full.error < 1e-12
+
+
+def test_a_boundary_of_rates_beyond_the_integral_is_of_no_known_accuracy() -> None:
+    found = pair_limit((2e-25, 0.5e9), (1e-25, 0.5e9), (0.5, 0.5))
+    assert found.full.error == 1.0

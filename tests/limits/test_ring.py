@@ -138,3 +138,49 @@ def test_a_centre_that_gets_what_it_can_just_serve_is_noted() -> None:
     found = ring_limit((2.0, 0.5, 0.1), (1.0, 1.0, 3.0), (0.5, 0.5, 0.5))
     assert found.saturated == (0,)
     assert "centre 1 gets exactly the 1 that it can serve" in found.notes[0]
+
+
+def test_a_small_centre_beside_a_large_one_is_not_taken_for_rounding() -> None:
+    found = ring_limit((2e-8, 0.5e8, 1e-8), (1e-8, 1e8, 2e-8), (0.0, 0.0, 0.0))
+    assert found.saturated == (0,)
+    assert found.jobs.blocking == (0.5, 0.0, 0.0)
+    assert found.jobs.error < 1e-15
+
+
+@given(st.lists(st.integers(-30, 30), min_size=3, max_size=6), st.data())
+def test_without_help_every_centre_is_as_if_alone(sizes: list[int], data: Any) -> None:
+    arrivals = [data.draw(st.floats(1, 2)) * 2.0**size for size in sizes]
+    factors = st.sampled_from([0.5, 1.0 - 1e-15, 1.0, 1.0 + 1e-15, 3.0])
+    capacities = [rate * data.draw(factors) for rate in arrivals]
+    nothing = (0.0,) * len(sizes)
+    found = limit_of((arrivals, capacities, nothing))
+    if found is not None:
+        known = [max(1.0 - a / l, 0.0) for l, a in zip(arrivals, capacities, strict=True)]
+        assert found.jobs.blocking == pytest.approx(known, abs=found.jobs.error + 1e-15)
+        assert found.jobs.error < 1e-13
+
+
+@given(rings(), st.sampled_from([1e-15, 1e-13, 1e-9]), st.data())
+def test_the_error_covers_what_rounding_hides_where_a_centre_is_just_full(
+    ring: Any, step: float, data: Any
+) -> None:
+    arrivals, capacities, p = ring
+    before = limit_of(ring)
+    if before is not None:
+        j = data.draw(st.integers(0, len(arrivals) - 1))
+        critical = [*capacities]
+        critical[j] = before.jobs.loads[j] if j not in before.saturated else capacities[j]
+        few = limit_of((arrivals, critical, p))
+        many = limit_of(([rate * (1 + step) for rate in arrivals], critical, p))
+        if few is not None and many is not None:
+            slack = few.jobs.error + many.jobs.error + 1e-14
+            rows = zip(few.jobs.blocking, many.jobs.blocking, strict=True)
+            assert all(b >= a - slack for a, b in rows)
+            assert step > 1e-14 or few.jobs.error < 1e-9 or all(x > 0.49 for x in p)
+
+
+def test_a_ring_that_passes_on_all_that_a_just_full_centre_gets_has_no_known_accuracy() -> None:
+    found = ring_limit((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), (0.5, 0.5, 0.5))
+    assert found.jobs.blocking == (0.0, 0.0, 0.0)
+    assert found.jobs.error == 1.0
+    assert ring_limit((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), (0.5, 0.5, 0.4)).jobs.error < 1e-11
