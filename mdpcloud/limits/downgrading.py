@@ -26,6 +26,9 @@ Lambda/mu_0 < c < <A, rho>. The other regimes and l are derived here from the sa
 c0 < <A, rho> is enough for pi^-. Where downgrading makes the load larger, and
 <A, rho> <= c0 <= Lambda/mu_0, both ends hold themselves and there is no limit; this needs some
 mu_j >= A_j mu_0.
+
+Loads are compared, and fractions found, in exact rationals: the numbers are those of the parameters
+as they are given, however far apart, rounded once.
 """
 
 from __future__ import annotations
@@ -33,16 +36,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from operator import truediv
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, NoLimitError
 
-__all__ = ["Equilibrium", "Link", "equilibrium"]
+__all__ = ["Equilibrium", "Link", "equilibrium", "excess_load"]
 
-ROUNDING = 1e-12  # relative distance from the boundary of a regime that counts as on it
+BOUNDARY = Fraction(1, 10**12)  # relative distance from the boundary of a regime that is noted
 EPS = float(np.finfo(float).eps)
+STABLE = 1e-12  # of the largest service rate: how fast deviations must die out
 
 
 @dataclass(frozen=True)
@@ -140,64 +147,120 @@ def equilibrium(link: Link) -> Equilibrium:
     >>> found.regime, round(found.in_full[1], 12), [round(jobs, 12) for jobs in found.jobs]
     ('partial_downgrading', 0.5, [0.5, 0.2])
     """
-    regime = _regime(link)
-    notes = (*_boundary_notes(link, regime), *_slow_notes(link))
-    below, lost, rounding = 1.0, 0.0, 4.0 * (len(link.requirements) + 4) * EPS
-    if regime == "partial_downgrading":
+    loads = _Loads.of(link)
+    regime = _regime(loads, len(link.requirements))
+    below, lost = _shares(loads, len(link.requirements))
+    if len(link.requirements) > 1 and loads.low < loads.c0 < loads.full:
         _check_stable(link)
-        span = link.full_load - link.low_load
-        below = (link.threshold - link.low_load) / span
-        rounding *= max(link.full_load, link.capacity) / span
-    elif regime == "all_downgraded":
-        below = 0.0
-    elif regime == "overloaded":
-        below, lost = 0.0, 1.0 - link.capacity / link.low_load
-    jobs = below * link.rho
-    jobs[0] += (1.0 - below - lost) * link.low_load
+    taken = 1 - below - lost
+    jobs = [below * offered for offered in loads.offered]
+    jobs[0] += taken * loads.low
     others = len(link.requirements) - 1
     return Equilibrium(
         regime,
-        (1.0 - lost, *(below,) * others),
-        (lost,) * (1 + others),
-        tuple(jobs.tolist()),
-        rounding,
-        notes,
+        (float(1 - lost), *(float(below),) * others),
+        (float(lost),) * (1 + others),
+        tuple(map(float, jobs)),
+        4.0 * (others + 5) * EPS,
+        (*_boundary_notes(loads, regime, others), *_slow_notes(link)),
     )
 
 
-def _near(link: Link) -> float:
-    return ROUNDING * max(link.full_load, link.low_load, link.capacity)
+@dataclass(frozen=True)
+class _Loads:
+    """The loads of a link, and where its regimes change: the exact rationals of its numbers."""
 
+    offered: tuple[Fraction, ...]
+    full: Fraction
+    low: Fraction
+    c0: Fraction
+    c: Fraction
 
-def _regime(link: Link) -> str:
-    full, low, c, c0 = link.full_load, link.low_load, link.capacity, link.threshold
-    near = _near(link)
-    if len(link.requirements) == 1:
-        return "no_downgrading" if full <= c + near else "overloaded"
-    if full <= c0 + near:
-        _check_one_end(link)
-        return "no_downgrading"
-    if c0 >= c - near:
-        raise NoLimitError(
-            f"the threshold must be below the capacity {c:.10g}, and it is {c0:.10g}, as the load "
-            f"would be {full:.10g} if no job were downgraded: at the capacity jobs are taken in "
-            "full, downgraded or lost by single units, see mdpcloud.limits.downgrading_filled"
+    @classmethod
+    def of(cls, link: Link) -> Self:
+        rates = [Fraction(float(rate)) for rate in link.arrival_rates]
+        services = [Fraction(float(rate)) for rate in link.service_rates]
+        offered = tuple(map(truediv, rates, services))
+        full = sum(
+            (int(a) * x for a, x in zip(link.requirements, offered, strict=True)), Fraction()
         )
-    if low < c0 - near:
+        levels = Fraction(float(link.threshold)), Fraction(float(link.capacity))
+        return cls(offered, full, sum(rates, Fraction()) / services[0], *levels)
+
+    @property
+    def nothing_to_lower(self) -> bool:
+        """Whether all jobs that arrive are of class 0."""
+        return not any(self.offered[1:])
+
+
+def excess_load(link: Link) -> Fraction:
+    """The load without downgrading less the capacity, exactly."""
+    loads = _Loads.of(link)
+    return loads.full - loads.c
+
+
+def _at(load: Fraction, level: Fraction) -> bool:
+    """Whether a load is called equal to a level; its value is never changed for that."""
+    return abs(load - level) <= BOUNDARY * level
+
+
+def _regime(loads: _Loads, classes: int) -> str:
+    """The name of the regime; of two on a boundary, the one of less load."""
+    full, low, c0, c = loads.full, loads.low, loads.c0, loads.c
+    if classes == 1:
+        return "no_downgrading" if full <= c or _at(full, c) else "overloaded"
+    if full <= c0 or (_at(full, c0) and low < c0):
+        return "no_downgrading"
+    if low < c0 and not _at(low, c0):
         return "partial_downgrading"
-    return "all_downgraded" if low <= c + near else "overloaded"
+    return "all_downgraded" if low <= c or _at(low, c) else "overloaded"
 
 
-def _check_one_end(link: Link) -> None:
+def _shares(loads: _Loads, classes: int) -> tuple[Fraction, Fraction]:
+    """The fractions of the jobs j >= 1 taken in full, and of all jobs that are lost."""
+    full, low, c0, c = loads.full, loads.low, loads.c0, loads.c
+    lost = 1 - c / low if low > c else Fraction()
+    if classes == 1:
+        return 1 - lost, lost
+    if full < c0 or (full == c0 and low < c0):
+        _check_one_end(loads)
+        return Fraction(1), Fraction()
+    if c0 >= c and full > c:
+        raise NoLimitError(
+            f"the threshold must be below the capacity {float(c):.10g}, and it is "
+            f"{float(c0):.10g}, as the load would be {float(full):.10g} if no job were "
+            "downgraded: at the capacity jobs are taken in full, downgraded or lost by single "
+            "units, see mdpcloud.limits.downgrading_filled"
+        )
+    if full == c0:
+        return _share_at_threshold(loads), Fraction()
+    if low < c0:
+        return (c0 - low) / (full - low), Fraction()
+    return Fraction(), lost
+
+
+def _share_at_threshold(loads: _Loads) -> Fraction:
+    """The fraction taken in full where <A, rho> = c0 <= Lambda/mu_0.
+
+    Where all jobs are of class 0, the units in use are those of an infinite-server queue to the
+    order of their standard deviation, and as often below their mean as above.
+    """
+    if not loads.nothing_to_lower:
+        _check_one_end(loads)
+    return Fraction(1, 2) if loads.c0 < loads.c else Fraction(1)
+
+
+def _check_one_end(loads: _Loads) -> None:
     """Refuse a link that holds itself both below its threshold and above."""
-    full, low, c0 = link.full_load, link.low_load, link.threshold
-    if low < c0 - _near(link):
+    if loads.low < loads.c0:
         return
+    full, low = float(loads.full), float(loads.low)
     raise NoLimitError(
         f"the load would be {full:.10g} if no job were downgraded, and {low:.10g} if every job "
-        f"were, and the threshold {c0:.10g} is between them: a large link stays long below it and "
-        "long above it, and there is no one limit; the threshold must be more than "
-        f"{low - c0:.3g} higher"
+        f"were, and the threshold {float(loads.c0):.10g} is between them: a large link stays long "
+        "below it and long above it, and there is no one limit; the threshold must be more than "
+        f"{float(loads.low - loads.c0):.3g} higher, or more than "
+        f"{float(loads.c0 - loads.full):.3g} lower"
     )
 
 
@@ -215,29 +278,33 @@ def _check_stable(link: Link) -> None:
         return
     shift = units * (services - link.service_rates[0]) / np.dot(rates, units - 1.0)
     growth = float(np.linalg.eigvals(np.outer(rates, shift) - np.diag(services)).real.max())
-    if growth >= -ROUNDING * float(services.max()):
+    if growth >= -STABLE * float(services.max()):
         raise NoLimitError(
             "the point at which a part of the jobs is downgraded is not stable: a deviation from "
             f"it grows at rate {growth:.3g}; the service rates are not all at least that of class 0"
         )
 
 
-def _boundary_notes(link: Link, regime: str) -> tuple[str, ...]:
-    full, low, near = link.full_load, link.low_load, _near(link)
+def _boundary_notes(loads: _Loads, regime: str, others: int) -> tuple[str, ...]:
+    if others and _at(loads.full, loads.c0) and _at(loads.low, loads.c0) and loads.c0 < loads.c:
+        return (
+            "the load is the threshold, whether jobs are downgraded or not: how many are hangs on "
+            "the last digits of the rates, and jumps there",
+        )
     without, always = "the load without downgrading", "the load with every job downgraded"
-    equalities: dict[str, list[tuple[float, float, str]]] = {
-        "no_downgrading": [(full, link.threshold, f"{without} is the threshold")],
+    equalities: dict[str, list[tuple[Fraction, Fraction, str]]] = {
+        "no_downgrading": [(loads.full, loads.c0, f"{without} is the threshold")],
         "all_downgraded": [
-            (low, link.threshold, f"{always} is the threshold"),
-            (low, link.capacity, f"{always} is the capacity"),
+            (loads.low, loads.c0, f"{always} is the threshold"),
+            (loads.low, loads.c, f"{always} is the capacity"),
         ],
     }
-    if len(link.requirements) == 1:
-        equalities = {"no_downgrading": [(full, link.capacity, "the load is the capacity")]}
+    if not others:
+        equalities = {"no_downgrading": [(loads.full, loads.c, "the load is the capacity")]}
     return tuple(
         f"{words}: the boundary of two regimes, whose limits agree there"
         for load, level, words in equalities.get(regime, [])
-        if abs(load - level) <= near
+        if level and _at(load, level)
     )
 
 

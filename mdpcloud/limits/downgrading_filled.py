@@ -1,55 +1,38 @@
 """A large link that downgrades jobs only where they do not fit: the threshold is the capacity.
 
-The link stays full, and n free units move as a walk on 0, 1, 2, ...: up by A_j at rate mu_j x_j;
-down by A_j at rate lambda_j where n >= A_j, and, if jobs that do not fit are downgraded, down by 1
-at rate lambda_j, j >= 1, where 0 < n < A_j. With a_j(x) = P(n >= A_j) the jobs settle at
-
-    mu_j x_j = lambda_j a_j(x),  j >= 1,        sum_j A_j x_j = c,
-
-the balance of class 0 following from that of the walk. It is solved by Newton's method for the
-fractions a_j, with the law of the walk from `mdpcloud.limits.qbd` in blocks of max A_j states; it
-stops when a step is below `LAST_STEP`. The error is estimated by the last step and by the error of
-the law times the condition of the equations. That the solution is unique is not proved.
-
-Where jobs that do not fit are rejected, this is the pure loss system, a_j = b^A_j with Kelly's root
-b of sum_j A_j rho_j b^A_j = c (`mdpcloud.limits.kelly`); the search begins there. The limit is not
-that of thresholds that tend to the capacity, as single units matter. It is derived here; the source
-(see `mdpcloud.limits.downgrading`) has c0 < c.
+With downgrading the fractions of jobs that fit are those of the walk of the free units, see
+`mdpcloud.limits.downgrading_filled_walk`. Where jobs that do not fit are rejected, this is the pure
+loss system, and a job of A_j units fits with probability b^A_j with Kelly's root b of
+sum_j A_j rho_j b^A_j = c (`mdpcloud.limits.kelly`). Close to the critical load <A, rho> = c, where
+the walk hardly returns, the limit is that at the critical load, with a bound of the error. The
+limit is not that of thresholds that tend to the capacity, as single units matter. It is derived
+here; the source (see `mdpcloud.limits.downgrading`) has c0 < c.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import SolveError
-from mdpcloud.limits.downgrading import Equilibrium, Link
+from mdpcloud.limits.downgrading import Equilibrium, Link, excess_load
+from mdpcloud.limits.downgrading_filled_walk import with_downgrading
 from mdpcloud.limits.kelly import link_root
-from mdpcloud.limits.qbd import Level, quasi_birth_death
 
-__all__ = ["is_filled", "limit_when_filled", "pure_loss", "with_downgrading"]
+__all__ = ["close_to_critical", "is_filled", "limit_when_filled", "pure_loss"]
 
-LAST_STEP = 1e-12
-MOST_STEPS = 50
-DIFFERENCE = 1e-7  # relative, of the fractions, for derivatives
-BOUNDARY = 1e-9  # relative, of loads that are the capacity
 ROUNDING = 4e-15  # of Kelly's root
-LARGEST_ERROR = 1e-6  # of fractions that are returned
-
-NOT_PROVED = "that the limit of a filled link is unique is not proved; its error is estimated"
-
-Floats = NDArray[np.float64]
+NEGLIGIBLE = 1e-10  # error of the limit at the critical load that needs no better one
+LARGEST_BRACKET = 1e-3  # error of the limit at the critical load, where there is no better one
 
 
 def is_filled(link: Link) -> bool:
     """Whether the threshold of a link is its capacity, and its load is beyond it."""
-    return (
-        len(link.requirements) > 1
-        and link.threshold >= link.capacity
-        and link.full_load > link.capacity * (1.0 + BOUNDARY)
-    )
+    at_capacity = len(link.requirements) > 1 and link.threshold >= link.capacity
+    return at_capacity and excess_load(link) > 0
 
 
 def limit_when_filled(link: Link, unfit: Literal["downgrade", "reject"]) -> Equilibrium:
@@ -57,10 +40,84 @@ def limit_when_filled(link: Link, unfit: Literal["downgrade", "reject"]) -> Equi
 
     Raises
     ------
-    SolveError
-        See `with_downgrading`.
+    SolveError, NoLimitError
+        See `mdpcloud.limits.downgrading_filled_walk.with_downgrading`.
     """
-    return with_downgrading(link) if unfit == "downgrade" else pure_loss(link)
+    if unfit == "reject":
+        return pure_loss(link)
+    units = _only_units(link)
+    if units > 1:
+        return _without_class_0(link, units)
+    near = close_to_critical(link)
+    if near is not None and near.error <= NEGLIGIBLE:
+        return near
+    try:
+        found = with_downgrading(link)
+    except SolveError:
+        if near is None:
+            raise
+        return near
+    return found if near is None or found.error < near.error else near
+
+
+def _only_units(link: Link) -> int:
+    """The units that every job which arrives needs; 0 where these differ."""
+    each = zip(link.requirements, link.arrival_rates, strict=True)
+    asked = {units for units, rate in each if rate > 0.0}
+    return asked.pop() if len(asked) == 1 else 0
+
+
+def _without_class_0(link: Link, units: int) -> Equilibrium:
+    """The limit where all jobs need the same units, more than 1, so that none is downgraded.
+
+    The free units are a multiple of these nearly all the time: from others jobs are downgraded
+    until they are, at rates that grow with the scale, and the few jobs of class 0 leave at rates
+    that do not. A job that does not fit then finds no unit.
+    """
+    b, needs = _kelly_root(link), np.asarray(link.requirements)
+    fits: NDArray[np.float64] = b ** (units * np.ceil(needs / units))
+    return Equilibrium(
+        "filled",
+        tuple(fits.tolist()),
+        (float(1.0 - b**units),) * needs.size,
+        tuple((link.rho * fits).tolist()),
+        error=ROUNDING * (units + max(link.requirements)),
+    )
+
+
+def close_to_critical(link: Link) -> Equilibrium | None:
+    """The limit at the critical load for one that is a little more, and a bound of the error.
+
+    The balances of class 0 and of the units give, with b = P(n = 0) and q_j = P(n < A_j),
+
+        sum_{j >= 1} w_j q_j + b Lambda/mu_0 = <A, rho> - c,   w_j = lambda_j (A_j/mu_j - 1/mu_0),
+
+    and as q_j grows with A_j, q_j is at most <A, rho> - c over the sum of w_i, A_i >= A_j. None
+    where a w_j is negative, only classes without arrivals need so much, or the bound is above
+    `LARGEST_BRACKET`.
+    """
+    rates, services = ([Fraction(float(r)) for r in each] for each in
+                       (link.arrival_rates, link.service_rates))  # fmt: skip
+    each = list(zip(link.requirements, rates, services, strict=True))[1:]
+    relief = {units: Fraction() for units in link.requirements[1:]}
+    for units, rate, service in each:
+        weight = rate * (Fraction(int(units)) / service - 1 / services[0])
+        if weight < 0:
+            return None
+        for other in relief:
+            relief[other] += weight if other <= units else 0
+    least, excess = min(relief.values()), excess_load(link)
+    if excess > Fraction(LARGEST_BRACKET) * least:
+        return None
+    return Equilibrium(
+        "filled",
+        (1.0,) * (1 + len(each)),
+        (0.0,) * (1 + len(each)),
+        tuple(link.rho.tolist()),
+        float(excess / least) + ROUNDING,
+        (f"the load exceeds the capacity by only {float(excess):.3g}: the limit is "
+         "that at the capacity, and its error is bounded by the excess",),
+    )  # fmt: skip
 
 
 def pure_loss(link: Link) -> Equilibrium:
@@ -84,133 +141,3 @@ def pure_loss(link: Link) -> Equilibrium:
 
 def _kelly_root(link: Link) -> float:
     return link_root(link.rho.tolist(), link.requirements, link.capacity)
-
-
-def with_downgrading(link: Link, *, downgrades: bool = True) -> Equilibrium:
-    """The limit of a filled link, by the law of its free units.
-
-    Parameters
-    ----------
-    link : Link
-    downgrades : bool
-        Whether jobs that do not fit are downgraded; else this is `pure_loss`, solved the same way.
-
-    Raises
-    ------
-    SolveError
-        When Newton's method does not converge, or not accurately.
-
-    Examples
-    --------
-    >>> found = with_downgrading(Link((0.3, 0.4), (1.0, 1.0), (1, 2), 1.0, 1.0))
-    >>> [round(p, 8) for p in found.in_full], [round(p, 8) for p in found.blocking]
-    ([0.92396633, 0.88305893], [0.07603367, 0.07603367])
-    """
-    equations = _Equations(link, downgrades)
-    fractions = _kelly_root(link) ** equations.units[1:].astype(float)
-    for _ in range(MOST_STEPS):
-        lack, free, error = equations.lack(fractions)
-        slopes = equations.slopes(fractions, lack)
-        step = -np.linalg.solve(slopes, lack)
-        last = float(np.abs(step).max())
-        if last <= LAST_STEP:
-            error = last + float(np.linalg.norm(np.linalg.inv(slopes), np.inf)) * error
-            return _found(equations, fractions, free, error)
-        while not equations.is_inside(fractions + step):
-            step *= 0.5
-        fractions = fractions + step
-    raise SolveError(
-        f"the fractions of jobs that fit did not converge in {MOST_STEPS} steps; the last is "
-        f"{last:.2g}"
-    )
-
-
-def _found(equations: _Equations, fractions: Floats, free: Floats, error: float) -> Equilibrium:
-    link = equations.link
-    if error > LARGEST_ERROR:
-        raise SolveError(
-            f"the fractions of jobs that fit have an estimated error of {error:.2g}, and "
-            f"{LARGEST_ERROR:g} is allowed: the load {link.full_load:.10g} is close to the "
-            f"capacity {link.capacity:.10g}, or rates are far apart"
-        )
-    in_full = np.append(1.0 - free[0], fractions)
-    lost = np.full(in_full.size, free[0]) if equations.downgrades else 1.0 - in_full
-    jobs = equations.departures(fractions) / equations.services
-    return Equilibrium(
-        "filled",
-        tuple(in_full.tolist()),
-        tuple(lost.tolist()),
-        tuple(jobs.tolist()),
-        error,
-        (NOT_PROVED,),
-        certified=False,
-    )
-
-
-class _Equations:
-    """The equations of the fractions a_j, j >= 1."""
-
-    def __init__(self, link: Link, downgrades: bool) -> None:
-        self.link, self.downgrades = link, downgrades
-        self.rates = np.asarray(link.arrival_rates, float)
-        self.services = np.asarray(link.service_rates, float)
-        self.units = np.asarray(link.requirements)
-
-    def departures(self, fractions: Floats) -> Floats:
-        """mu_j x_j, those of class 0 from the capacity that is left."""
-        others = self.rates[1:] * fractions
-        load = float(self.units[1:] @ (others / self.services[1:]))
-        return np.append(self.services[0] * (self.link.capacity - load), others)
-
-    def is_inside(self, fractions: Floats) -> bool:
-        """Whether the fractions are probabilities, and the walk is ergodic."""
-        freed = self.departures(fractions)
-        drift = float(self.units @ (freed - self.rates))
-        inside = (fractions >= 0.0).all() and (fractions <= 1.0).all()
-        return bool(inside and freed[0] >= 0.0 and drift < 0.0)
-
-    def lack(self, fractions: Floats) -> tuple[Floats, Floats, float]:
-        """a_j(x) less the fractions, the law of 0, ..., max A_j - 1, and a bound of its error."""
-        freed, width = self.departures(fractions), int(self.units.max())
-        law = quasi_birth_death([self._lowest(freed, width)], self._level(freed, width))
-        free = law.boundary[0]
-        fit = 1.0 - np.array([free[:units].sum() for units in self.units[1:]])
-        return fit - fractions, free, law.error
-
-    def slopes(self, fractions: Floats, lack: Floats) -> Floats:
-        """Derivatives of the lack, by differences to the side that is inside."""
-        columns = []
-        for j in range(fractions.size):
-            change = np.zeros(fractions.size)
-            change[j] = -DIFFERENCE * fractions[j]
-            if not self.is_inside(fractions + change):
-                change = -change
-            columns.append((self.lack(fractions + change)[0] - lack) / change[j])
-        return np.stack(columns, axis=1)
-
-    def _level(self, freed: Floats, width: int) -> Level:
-        """Rates of ``width`` states of the walk where all jobs fit."""
-        local, up, down = np.zeros((3, width, width))
-        for rate, back, units in zip(self.rates, freed, self.units, strict=True):
-            for n in range(width):
-                _add(local, up, n, n + units, back)
-                _add(local, down, n, n - units, rate)
-        return Level(local, up, down)
-
-    def _lowest(self, freed: Floats, width: int) -> Level:
-        """Rates of the states 0, ..., max A_j - 1."""
-        local, up = np.zeros((2, width, width))
-        for j, (rate, back, units) in enumerate(zip(self.rates, freed, self.units, strict=True)):
-            for n in range(width):
-                _add(local, up, n, n + units, back)
-                if n >= units:
-                    local[n, n - units] += rate
-                elif n and j and self.downgrades:
-                    local[n, n - 1] += rate
-        return Level(local, up)
-
-
-def _add(local: Floats, other: Floats, n: int, target: int, rate: float) -> None:
-    """A rate from n to a state of this block, or of the block beside it."""
-    block = local if 0 <= target < local.shape[0] else other
-    block[n, target % local.shape[0]] += rate

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -170,6 +172,76 @@ class TestRegimes:
             assert near.in_full[-1] == pytest.approx(found.in_full[-1], abs=1e-8)
             assert near.blocking[0] == pytest.approx(found.blocking[0], abs=1e-8)
             assert near.jobs == pytest.approx(found.jobs, abs=1e-8)
+
+
+decades = st.floats(-9.0, 9.0).map(lambda power: 10.0**power)
+
+
+@st.composite
+def wild_links(draw):
+    """Links of rates and sizes any decades apart."""
+    rates, services = [[draw(decades) for _ in range(2)] for _ in range(2)]
+    units = (1, draw(st.integers(2, 6)))
+    capacity = draw(decades) * rates[0] / services[0]
+    share = draw(st.floats(0.0, 0.999999) | st.floats(-16.0, 0.0).map(lambda p: 0.9 * 10.0**p))
+    return Link(rates, services, units, capacity, share * capacity)
+
+
+def exact_regime(link):
+    """Fractions taken in full and lost, and jobs, in exact rationals; None where there is none."""
+    rates, services = map(Fraction, link.arrival_rates), map(Fraction, link.service_rates)
+    rates, services = list(rates), list(services)
+    rho = [a / b for a, b in zip(rates, services, strict=True)]
+    full = sum(a * x for a, x in zip(link.requirements, rho, strict=True))
+    low, c0, c = sum(rates) / services[0], Fraction(link.threshold), Fraction(link.capacity)
+    below, lost = Fraction(0), max(1 - c / low, 0)
+    if full <= c0:
+        if low >= c0:
+            return None
+        below, lost = Fraction(1), 0
+    elif low < c0:
+        below, lost = (c0 - low) / (full - low), 0
+    return below, lost, (rho[0] * below + (1 - below - lost) * low, rho[1] * below)
+
+
+class TestFarApart:
+    @given(wild_links())
+    @settings(max_examples=300)
+    @example(
+        Link((1796273.66, 1568718.55), (538895302.78, 1160720952.62), (1, 3), 882267641, 0.0073615)
+    )
+    @example(Link((1e6, 1e6), (1.0, 1.0), (1, 2), 1.0, 0.999999))
+    @example(Link((0.0, 0.5e-7), (1.0, 1.0), (1, 3), 1e6, 1e-7))
+    def test_values_are_those_of_the_exact_formulas(self, link):
+        exact = exact_regime(link)
+        if exact is None:
+            with pytest.raises(NoLimitError, match="higher, or more than"):
+                equilibrium(link)
+            return
+        with suppress(NoLimitError):  # where the point is not stable
+            self.check_values(equilibrium(link), *exact)
+
+    def check_values(self, found, below, lost, jobs):
+        assert abs(Fraction(found.blocking[1]) - lost) <= found.error
+        assert abs(Fraction(found.downgraded[1]) - (1 - below - lost)) <= found.error
+        for one, other in zip(found.jobs, jobs, strict=True):
+            assert abs(Fraction(one) - other) <= found.error * other
+
+    @given(decades, decades, st.integers(2, 6), st.sampled_from([1.0, 1.5]))
+    def test_jobs_of_class_0_only_at_the_threshold_are_as_often_below_as_above(
+        self, rate, service, units, room
+    ):
+        load = rate / service
+        assume(Fraction(rate) / Fraction(service) == Fraction(load))
+        found = equilibrium(Link((rate, 0.0), (service, 1.0), (1, units), room * load, load))
+        assert (found.jobs, found.blocking) == ((load, 0.0), (0.0, 0.0))
+        assert found.in_full == (1.0, 0.5 if room > 1.0 else 1.0)
+
+    def test_jobs_of_class_0_only_at_the_threshold_have_a_limit(self):
+        found = equilibrium(Link((0.9, 0.0), (1.0, 1.0), (1, 2), 1.0, 0.9))
+        assert (found.jobs, found.blocking) == ((0.9, 0.0), (0.0, 0.0))
+        (note,) = found.notes
+        assert "whether jobs are downgraded or not" in note
 
 
 class TestNoLimit:
