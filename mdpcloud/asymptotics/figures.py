@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from typing import Any
 from mdpcloud.asymptotics.evaluation import Effort
 from mdpcloud.asymptotics.families import best_chart, family_chart
 from mdpcloud.asymptotics.fluid import fluid_chart
+from mdpcloud.asymptotics.places import check_measure
 from mdpcloud.asymptotics.scales import scales_chart
 from mdpcloud.asymptotics.settings import BestMember, FamilyCosts, Fluid, Scales, Sweep
 from mdpcloud.asymptotics.sweeps import sweep_chart
+from mdpcloud.errors import NoLimitError
 from mdpcloud.plots.chart import Chart
 from mdpcloud.plots.curves import check_formulas, draw_chart
 
@@ -44,12 +47,19 @@ def chart_of(system: Any, settings: Any, effort: Effort | None = None) -> Chart:
     ------
     InputError
         When the settings do not fit the system, or a label has a formula that cannot be drawn.
+    NoLimitError
+        When there is no number to draw.
     SolveError
         When a finite system was not evaluated to the tolerance.
     """
     for text in _texts(dataclasses.asdict(settings)):
         check_formulas(text)
-    return CHARTS[type(settings)](system, settings, effort or Effort())
+    for name in getattr(settings, "measures", ()):
+        check_measure(name)
+    chart = CHARTS[type(settings)](system, settings, effort or Effort())
+    if not any(math.isfinite(y) for panel in chart.panels for one in panel.series for y in one.y):
+        raise NoLimitError("; ".join(("there is nothing to draw", *chart.notes)))
+    return chart
 
 
 def write_figure(

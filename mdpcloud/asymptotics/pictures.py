@@ -11,12 +11,13 @@ from typing import Any
 from mdpcloud.asymptotics.evaluation import Effort
 from mdpcloud.asymptotics.figures import chart_of, write_figure
 from mdpcloud.asymptotics.settings import Fluid, Scales
-from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.plots.style import plain
 from mdpcloud.systems.measures import Measures
 
 __all__ = ["draw"]
 
+FARTHEST = 4095  # number of jobs up to which paths are recorded
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the scale
 MOST_POINTS = 60_000  # of the box of a finite system in the picture of convergence
 MOST_MEASURES = 3
@@ -26,7 +27,7 @@ MEAN_SERVICES = 10.0  # horizon of the trajectory, in the longest mean service t
 
 def draw(
     system: Any, measures: Measures, name: str, folder: Path, effort: Effort | None = None
-) -> Iterator[Path]:
+) -> tuple[list[Path], list[str]]:
     """Write ``limit`` and, where there is a fluid limit, ``fluid``, as PNG and PDF.
 
     Parameters
@@ -41,30 +42,46 @@ def draw(
         Made where it is missing.
     effort : Effort, optional
 
-    Yields
-    ------
-    Path
-        Of each file; numbers are written beside the pictures as JSON and CSV.
+    Returns
+    -------
+    list of Path
+        Of the files; numbers are written beside the pictures as JSON and CSV.
+    list of str
+        Why there is no picture, where one cannot be drawn.
     """
     heading = {"format": 1, "system": type(system).__name__, "name": name}
     pictures: Mapping[str, Callable[[Any], Any]] = {
         "limit": lambda one: Scales(_scales(one), _shown(measures)),
-        "fluid": lambda one: Fluid(_horizon(one), scales=(one.scale, LARGER * one.scale)),
+        "fluid": lambda one: Fluid(_horizon(one), scales=_recorded(one)),
     }
+    paths: list[Path] = []
+    notes: list[str] = []
     for stem, settings in pictures.items():
         if stem == "fluid" and not hasattr(system, "fluid"):
             continue
         try:
             chart = chart_of(system, settings(system), effort)
-        except NoLimitError:
-            continue
-        yield from write_figure(chart, folder, stem, plain(name), heading)
+            paths += write_figure(chart, folder, stem, plain(name), heading)
+        except (NoLimitError, SolveError) as error:
+            notes.append(f"no picture {stem}: {error}")
+    return paths, notes
 
 
 def _scales(system: Any) -> tuple[float, ...]:
     """Scales at which the finite system exists and is solved at once; its own at least."""
     found = [factor * system.scale for factor in FACTORS if _is_small(system, factor)]
     return tuple(found) or (system.scale,)
+
+
+def _recorded(system: Any) -> tuple[float, ...]:
+    """Scales at which the counts of jobs are small enough to be recorded."""
+    scales = (system.scale, LARGER * system.scale)
+    return tuple(scale for scale in scales if _most_jobs(system, scale) <= FARTHEST)
+
+
+def _most_jobs(system: Any, scale: float) -> int:
+    shape: tuple[int, ...] = dataclasses.replace(system, scale=scale).model().space.shape
+    return max(shape) - 1
 
 
 def _is_small(system: Any, factor: float) -> bool:

@@ -11,7 +11,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.systems.measures import Measures
 
-__all__ = ["measure_at", "with_value"]
+__all__ = ["check_measure", "measure_at", "with_value"]
 
 MEASURES = ("blocking", "downgraded", "forwarded", "mean_jobs", "cost")
 
@@ -50,6 +50,19 @@ def with_value(system: Any, path: str, value: float) -> Any:
         raise InputError(f"{path} = {value:g}: {error}") from None
 
 
+def check_measure(name: str) -> None:
+    """Refuse a name that no system has as a measure.
+
+    Raises
+    ------
+    InputError
+    """
+    kind, _ = _parsed(name)
+    if kind not in MEASURES:
+        near = did_you_mean(kind, MEASURES) or f"; there are {', '.join(MEASURES)}"
+        raise InputError(f"there is no measure {name!r}{near}")
+
+
 def measure_at(measures: Measures, name: str) -> tuple[float, float]:
     """A measure of one class, and its absolute error.
 
@@ -63,10 +76,8 @@ def measure_at(measures: Measures, name: str) -> tuple[float, float]:
     >>> measure_at(Measures((0.1, 0.2), (3.0,), 1.0, errors={"blocking": 1e-9}), "blocking[1]")
     (0.2, 1e-09)
     """
+    check_measure(name)
     kind, places = _parsed(name)
-    if kind not in MEASURES:
-        near = did_you_mean(kind, MEASURES) or f"; there are {', '.join(MEASURES)}"
-        raise InputError(f"there is no measure {name!r}{near}")
     value = getattr(measures, kind)
     if value is None:
         raise InputError(f"the system has no measure {name!r}")

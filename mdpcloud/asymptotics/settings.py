@@ -54,6 +54,7 @@ class Axis:
 
     def __post_init__(self) -> None:
         validate(self)
+        _check_path(self.path)
         ends = [self.first, self.last].count(None)
         if (ends == 0) == (self.values is not None) or ends == 1:
             raise InputError("Axis: either first and last or values must be given")
@@ -94,6 +95,7 @@ class Curves:
 
     def __post_init__(self) -> None:
         validate(self)
+        _check_path(self.path)
 
 
 @dataclass(frozen=True)
@@ -272,6 +274,14 @@ FigureSettings: TypeAlias = Annotated[
     Sweep | Scales | Fluid | FamilyCosts | BestMember, Tag("kind")
 ]
 """Any of the figures; in a scenario file its field ``kind`` says which."""
+
+
+def _check_path(path: str) -> None:
+    if path == "scale":
+        raise InputError(
+            "path cannot be 'scale': the finite systems of a figure have scales of their own; for "
+            "measures against the scale there is kind = 'scales'"
+        )
 
 
 def _check_titles(titles: tuple[str, ...], measures: tuple[str, ...]) -> None:

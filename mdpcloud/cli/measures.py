@@ -17,17 +17,14 @@ from mdpcloud.cli.progress import progress_bar
 from mdpcloud.scenario import Scenario
 from mdpcloud.systems.measures import Measures
 
-__all__ = ["evaluate"]
+__all__ = ["draw", "evaluate"]
 
 NAMES = ("blocking", "downgraded", "forwarded", "mean_jobs")
 PER_UNIT = ("mean_jobs", "cost")  # measures that grow with the scale
 
 
-def evaluate(scenario: Scenario, heading: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
-    """Evaluate the system under its own policy, print it beside the limit; the JSON record.
-
-    Pictures are written into the folder, where there is one.
-    """
+def evaluate(scenario: Scenario, heading: Mapping[str, Any]) -> tuple[dict[str, Any], Measures]:
+    """Evaluate the system under its own policy, print it beside the limit; the JSON record."""
     with progress_bar(scenario.solve.tolerance, what="steps") as progress:
         finite, how = finite_measures(
             scenario.system,
@@ -43,25 +40,27 @@ def evaluate(scenario: Scenario, heading: Mapping[str, Any], folder: Path | None
     record = {
         **heading,
         "policy": type(scenario.system).own_policy,
-        "scale": scenario.system.scale,
+        "scale": getattr(scenario.system, "scale", 1.0),
         "regime": None if limit is None else limit.regime,
         "measures": found,
         "policies": [],
         "notes": list(dict.fromkeys((*finite.notes, *notes))),
     }
     _print(record, finite, how, limit)
-    if folder is not None:
-        _draw(scenario, finite, folder)
-    return record
+    return record, finite
 
 
-def _draw(scenario: Scenario, finite: Measures, folder: Path) -> None:
+def draw(scenario: Scenario, finite: Measures, folder: Path) -> None:
+    """Draw the system beside its limit into a folder; why a picture is missing is told."""
+    from mdpcloud.asymptotics import pictures
     from mdpcloud.asymptotics.evaluation import Effort
-    from mdpcloud.asymptotics.pictures import draw
 
     effort = Effort(scenario.solve.tolerance, scenario.solve.threads, scenario.simulate)
-    for path in draw(scenario.system, finite, scenario.name, folder, effort):
+    paths, notes = pictures.draw(scenario.system, finite, scenario.name, folder, effort)
+    for path in paths:
         say(f"picture: {path}")
+    for note in notes:
+        say(f"note: {note}")
 
 
 def _plain(measures: Measures | None, per: str) -> dict[str, Any] | None:

@@ -146,7 +146,10 @@ def evaluate(
 
     with mistakes_of(scenario):
         announce_compilation()
-        write(measures.evaluate(scenario, _heading(scenario), folder), json_file)
+        record, finite = measures.evaluate(scenario, _heading(scenario))
+        write(record, json_file)
+        if folder is not None:
+            measures.draw(scenario, finite, folder)
 
 
 def _evaluate_policies(

@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mdpcloud.errors import InputError
+
 __all__ = [
     "BEST",
     "Condition",
@@ -145,9 +147,30 @@ def in_words(parameter: Mapping[str, float], width: int = 80) -> str:
 
 
 def families_of(system: Any) -> dict[str, Family]:
-    """Families of policies of a system, by the names of their best members."""
-    families = system.families() if hasattr(system, "families") else ()
+    """Families of policies of a system, by the names of their best members.
+
+    Raises
+    ------
+    InputError
+        When two of them, or two parameters of one, have the same name, or a value is not finite.
+    """
+    families: tuple[Family, ...] = system.families() if hasattr(system, "families") else ()
+    names = [family.name for family in families]
+    for family in families:
+        if names.count(family.name) > 1:
+            raise InputError(
+                f"{type(system).__name__} has two families {family.name!r}; names must differ"
+            )
+        _check_grid(family)
     return {f"{BEST}{family.name}": family for family in families}
+
+
+def _check_grid(family: Family) -> None:
+    names = [parameter.name for parameter in family.parameters]
+    if len({*names}) < len(names):
+        raise InputError(f"family {family.name!r}: its parameters {names} must differ in name")
+    if not all(math.isfinite(value) for one in family.parameters for value in one.values):
+        raise InputError(f"family {family.name!r}: the values of its parameters must be finite")
 
 
 def best_members(system: Any) -> dict[str, Family]:

@@ -17,6 +17,7 @@ from mdpcloud.asymptotics.settings import (
     Scales,
     Sweep,
 )
+from mdpcloud.errors import NoLimitError
 from mdpcloud.plots.chart import Series
 from mdpcloud.queues import erlang_b
 from mdpcloud.simulate.settings import SimulateSettings
@@ -261,3 +262,14 @@ def test_a_formula_that_cannot_be_drawn_is_refused_before_anything_is_solved() -
     axis = Axis("places", values=(1.0,), label=r"$\lamda$")
     with pytest.raises(mc.InputError, match="cannot be drawn"):
         chart_of(Shop(), Sweep(axis, ("cost",)))
+
+
+def test_a_measure_that_nothing_has_is_refused_before_anything_is_computed() -> None:
+    with pytest.raises(mc.InputError, match="there is no measure 'blocked"):
+        chart_of(Shop(), Sweep(Axis("arrival_rates[0]", values=(0.1,)), ("blocked[0]",)))
+
+
+def test_a_figure_without_a_number_is_not_drawn() -> None:
+    critical = Sweep(Axis("arrival_rates[0]", values=(1.0,)), ("blocking[0]",))
+    with pytest.raises(NoLimitError, match=r"nothing to draw; .*no limit"):
+        chart_of(Shop(), critical)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import mdpcloud as mc
-from mdpcloud.asymptotics.settings import Axis, Finite, Scales, Sweep
+from mdpcloud.asymptotics.settings import Axis, Curves, Finite, Scales, Sweep
 from mdpcloud.scenario import read_scenario
 
 SCENARIO = """
@@ -90,3 +90,10 @@ def test_finite_systems_are_at_some_values_or_at_so_many() -> None:
 def test_a_sweep_shows_something() -> None:
     with pytest.raises(mc.InputError, match="nothing to draw"):
         Sweep(Axis("rate", values=(1.0,)), ("cost",), limit=False)
+
+
+def test_the_scale_is_no_path_of_a_sweep_or_of_curves() -> None:
+    with pytest.raises(mc.InputError, match="kind = 'scales'"):
+        Axis("scale", values=(1.0, 2.0))
+    with pytest.raises(mc.InputError, match="kind = 'scales'"):
+        Curves("scale", (1.0, 2.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mdpcloud as mc
 from mdpcloud.policies.family import (
     BEST,
     Family,
@@ -85,3 +87,31 @@ def test_parameters_are_named_where_there_is_room(
     parameter: dict[str, float], width: int, words: str
 ) -> None:
     assert in_words(parameter, width) == words
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ((Parameter("a", (1.0,)), Parameter("a", (2.0,))), "must differ in name"),
+        ((Parameter("a", (1.0, math.inf)),), "must be finite"),
+        ((Parameter("a", (math.nan,)),), "must be finite"),
+    ],
+)
+def test_a_grid_that_cannot_be_searched_or_told_is_refused(
+    parameters: tuple[Parameter, ...], message: str
+) -> None:
+    class Odd:
+        def families(self) -> tuple[Family, ...]:
+            return (Family("odd", parameters, lambda *values: {}),)
+
+    with pytest.raises(mc.InputError, match=message):
+        families_of(Odd())
+
+
+def test_two_families_of_a_system_have_different_names() -> None:
+    class Twins:
+        def families(self) -> tuple[Family, ...]:
+            return (Family("one", (), dict), Family("one", (), dict))
+
+    with pytest.raises(mc.InputError, match="two families 'one'"):
+        families_of(Twins())
