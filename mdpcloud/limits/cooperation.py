@@ -81,7 +81,7 @@ def equilibrium(centres: TwoCentres) -> Equilibrium:
     >>> rates, room = ((0.5, 0.1), (0.1, 0.5)), ((1.0, 2.0), (2.0, 1.0))
     >>> found = equilibrium(TwoCentres(rates, (1.0, 1.0), (2.0, 2.0), room, (0.8, 0.8)))
     >>> found.regime, [round(g, 12) for g in found.kept]
-    ('both centres at their thresholds', [0.4, 0.4])
+    ('at_at', [0.4, 0.4])
     """
     found = fixed_point(centres)
     demanded = _conditions(centres, found)

@@ -96,6 +96,8 @@ class Equilibrium:
     jobs : ((x_00, x_01), (x_10, x_11))
         Per unit of the scale; row = type, column = centre.
     regime : str
+        Where the use of the guarded resource of centres 0 and 1 is, beside its threshold: two of
+        "below", "at" and "above", such as "at_at".
     error : float
         Bound of what rounding does to the jobs, absolute.
     notes : tuple of str
@@ -211,10 +213,8 @@ def side_of(share: float, room: float) -> str:
 
 
 def regime_of(first: str, second: str) -> str:
-    """Name of the regime, by the sides of the centres."""
-    if first == second:
-        return f"both centres {first} their thresholds"
-    return f"centre 0 {first} its threshold, centre 1 {second} its threshold"
+    """Name of the regime, by the sides of centres 0 and 1: for example "at_below"."""
+    return f"{first}_{second}"
 
 
 def is_at(share: float) -> bool:

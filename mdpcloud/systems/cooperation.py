@@ -273,6 +273,15 @@ class Cooperation:
     def limit(self) -> Measures:
         """Measures of the threshold policy per unit of the scale, as the scale grows.
 
+        The ``regime`` says where the guarded resources of centres 0 and 1 are used, such as
+        "at_at" or "below_above":
+
+        =====  ====================================================================================
+        below  less than the threshold is used: the centre keeps all jobs of its own type
+        at     as much as the threshold: part of them is sent to the other centre
+        above  more than the threshold, by jobs of the other type: all of them are sent
+        =====  ====================================================================================
+
         Raises
         ------
         NoLimitError
@@ -283,7 +292,7 @@ class Cooperation:
         --------
         >>> found = Cooperation.example().limit()
         >>> found.regime, [[round(p, 9) for p in row] for row in found.forwarded]
-        ('both centres at their thresholds', [[0.4, 0.0], [0.0, 0.4]])
+        ('at_at', [[0.4, 0.0], [0.0, 0.4]])
         """
         centres = self._two_centres()
         found = equilibrium(centres)

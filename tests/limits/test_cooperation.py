@@ -42,7 +42,7 @@ def test_the_fixed_point_is_that_of_the_reference(name: str) -> None:
     assert found.kept == pytest.approx(SETS[name]["gamma"], rel=1e-14)
     (x11, x12), (x21, x22) = found.jobs
     assert (x11, x12, x21, x22) == pytest.approx(SETS[name]["x_star_11_12_21_22"], rel=1e-14)
-    assert found.regime == "both centres at their thresholds"
+    assert found.regime == "at_at"
     assert found.offloading == pytest.approx([1.0 - g for g in found.kept])
     assert found.notes == ()
 
@@ -116,7 +116,7 @@ def test_the_fixed_point_balances_arrivals_and_departures(
     assert services[0] * x01 == pytest.approx(rates[1] + rates[0] * (1.0 - g0))
     assert services[1] * x10 == pytest.approx(rates[2] + rates[3] * (1.0 - g1))
     assert services[1] * x11 == pytest.approx(rates[3] * g1)
-    if found.regime == "both centres at their thresholds":
+    if found.regime == "at_at":
         assert (need[0] * x00 + x10, x01 + need[1] * x11) == pytest.approx(levels)
         assert mean_kept(two, found.jobs) == pytest.approx(found.kept, abs=1e-9)
 
@@ -143,9 +143,7 @@ def test_the_regime_says_on_which_side_of_its_threshold_each_centre_is(
             assert g == 0.0
         else:
             words.append("at")
-    same = f"both centres {words[0]} their thresholds"
-    other = f"centre 0 {words[0]} its threshold, centre 1 {words[1]} its threshold"
-    assert found.regime == (same if words[0] == words[1] else other)
+    assert found.regime == "_".join(words)
 
 
 @given(st.tuples(*[positive] * 4), st.floats(0.1, 10.0))
@@ -233,7 +231,7 @@ def test_on_the_boundary_of_a_regime_the_value_is_continuous_and_noted(shift: fl
     assert any("on the boundary between two regimes" in note for note in found.notes) == (
         shift == 0.0
     )
-    assert found.regime == f"both centres {'at' if shift < 0 else 'below'} their thresholds"
+    assert found.regime == ("at_at" if shift < 0 else "below_below")
 
 
 def test_below_the_source_s_saturation_the_fixed_point_holds_with_a_note() -> None:

@@ -370,7 +370,7 @@ def test_the_limit_is_the_fixed_point_of_the_reference(name: str) -> None:
     jobs = one["x_star_11_12_21_22"]
     assert np.ravel(found.mean_jobs) == pytest.approx(jobs, abs=found.errors["mean_jobs"])
     assert found.cost == pytest.approx(0.5 * (a * sent[0] + d * sent[1]), rel=1e-12)
-    assert found.regime == "both centres at their thresholds"
+    assert found.regime == "at_at"
     assert max(found.errors.values()) < 1e-12
 
 
