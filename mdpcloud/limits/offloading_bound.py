@@ -14,6 +14,7 @@ what rounding may add to it:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,6 +48,11 @@ def least_loss(
     """
     from scipy.optimize import linprog
 
+    rate, cost = _unit([*arrivals, *capacities]), _unit(costs)
+    arrivals, capacities, costs = (
+        [value / unit for value in values]
+        for values, unit in ((arrivals, rate), (capacities, rate), (costs, cost))
+    )
     classes, pairs = len(arrivals), [(k, j) for k, to in enumerate(reach) for j in to]
     served = np.array([[float(k == of) for k, _ in pairs] for of in range(classes)])
     at = np.array([[float(j == of) for _, j in pairs] for of in range(len(capacities))])
@@ -61,7 +67,12 @@ def least_loss(
     prices = np.zeros(len(capacities))
     if found.success:
         prices = np.maximum(-found.ineqlin.marginals, 0.0)
-    worth = [min(cost, *prices[list(to)]) for cost, to in zip(costs, reach, strict=True)]
+    worth = [min(price, *prices[list(to)]) for price, to in zip(costs, reach, strict=True)]
     gained, paid = float(np.dot(worth, arrivals)), float(np.dot(prices, capacities))
     rounding = (classes + len(capacities)) * EPS * (gained + paid)
-    return max(gained - paid - rounding, 0.0)
+    return max(gained - paid - rounding, 0.0) * rate * cost
+
+
+def _unit(values: Sequence[float]) -> float:
+    """A power of 2 near the largest value, as solvers take large numbers for infinite ones."""
+    return math.ldexp(1.0, math.frexp(max(values))[1])

@@ -13,7 +13,9 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
@@ -94,7 +96,9 @@ def fluid_path(
 def _start(start: Sequence[float] | None, servers: Rates) -> list[float]:
     if start is None:
         return [0.0] * len(servers)
-    first = [float(x) for x in start]
+    if isinstance(start, str) or not isinstance(start, Iterable):
+        raise InputError(f"start must be a list of {len(servers)} numbers, not {start!r}")
+    first = [_number(f"start[{j}]", x) for j, x in enumerate(start)]
     if len(first) != len(servers):
         raise InputError(f"start has {len(first)} numbers for {len(servers)} centres")
     for j, (x, most) in enumerate(zip(first, servers, strict=True)):
@@ -103,6 +107,15 @@ def _start(start: Sequence[float] | None, servers: Rates) -> list[float]:
                 f"start[{j}] must be in 0..{most:g}, the servers of centre {j}, not {x}"
             )
     return first
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _mode(full: list[int], loads: Array, rates: Array, most: Array) -> Mode:

@@ -41,16 +41,18 @@ from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
+from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.bernoulli_offloading import bernoulli_offloading
 from mdpcloud.policies.complete_sharing import complete_sharing
 from mdpcloud.policies.family import Family, Option, Parameter, Stream
-from mdpcloud.queues.border import checked_choice
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
+from mdpcloud.systems.ranges import check_ranges
 
 __all__ = ["Offloading"]
 
 MOST_MEMBERS = 500  # of the grid of probabilities
+ROUNDING = 1e-15  # of sums and products, relative
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Offloading:
 
     def __post_init__(self) -> None:
         validate(self)
+        check_ranges(self)
         for name in ("service_rates", "servers", "offload_probabilities", "rejection_costs"):
             given = getattr(self, name)
             if given is not None and len(given) != self.centres:
@@ -237,7 +240,10 @@ class Offloading:
         ties : str
             Of no effect.
         """
-        checked_choice("policy", name, self.policy_names)
+        if name not in self.policy_names:
+            near = did_you_mean(str(name), self.policy_names)
+            known = ", ".join(self.policy_names)
+            raise InputError(f"policy {name!r} is unknown; there are {known}{near}")
         if name == "complete_sharing":
             return Heuristic(name, rule=complete_sharing(self._streams).member())
         if name == "no_cooperation":
@@ -288,9 +294,23 @@ class Offloading:
     def limit(self) -> Measures:
         """What becomes of the jobs in the large-scale limit, per unit of the scale.
 
-        The ``regime`` of two centres is one of the source, A, B1, B2, E, where centre 0 is called 1
-        and centre 1 is called 2; that of a ring names the centres that are full a positive part of
-        the time.
+        The ``regime`` of two centres is one of the source, where centres 0 and 1 are called 1 and
+        2; with l arrival rates, a ``capacities``, and p offload probabilities of the centres:
+
+        ====  =====================================================================================
+        A     no centre is full: l[0] < a[0] and l[1] < a[1]; no job is lost or offloaded
+        B1    centre 1 is full and centre 0 takes what is offloaded:
+              l[1] > a[1] and l[0] + p[1] l[1] < a[0] + p[1] a[1]
+        B2    centre 0 is full and centre 1 takes what is offloaded:
+              l[0] > a[0] and l[1] + p[0] l[0] < a[1] + p[0] a[0]
+        E     both are full: l[0] + p[1] l[1] > a[0] + p[1] a[1] and
+              l[1] + p[0] l[0] > a[1] + p[0] a[0]
+        B2/E  and alike: on the boundary of these regimes, up to rounding, where all their formulas
+              agree; the errors count what rounding hides
+        ====  =====================================================================================
+
+        That of a ring names the centres that are full a positive part of the time, such as "full:
+        0, 2", or is "none full".
 
         Raises
         ------
@@ -330,8 +350,8 @@ class Offloading:
             forwarded=jobs.forwarded,
             errors={
                 "blocking": error,
-                "mean_jobs": sum(self.arrival_rates) * error / min(self.service_rates),
-                "cost": sum(prices) * error,
+                "mean_jobs": sum(self.arrival_rates) * (error + ROUNDING) / min(self.service_rates),
+                "cost": sum(prices) * (error + ROUNDING) if any(jobs.blocking) else 0.0,
                 "forwarded": error,
             },
             certified=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -379,7 +380,7 @@ def test_probabilities_beyond_a_half_are_refused_on_a_ring() -> None:
 def test_caps_and_unknown_policies_are_refused() -> None:
     with pytest.raises(InputError, match="caps"):
         Offloading.example().model((1, 1))
-    with pytest.raises(InputError, match="policy must be one of"):
+    with pytest.raises(InputError, match="is unknown; there are bernoulli_offloading"):
         Offloading.example().heuristic("trunk_reservation")
 
 
@@ -391,3 +392,45 @@ def test_the_scale_multiplies_arrivals_and_servers_and_rounding_is_noted() -> No
     assert plain.notes == ()
     assert evaluated(small)[0] == pytest.approx(evaluated(plain)[0], rel=1e-12)
     assert small.fluid_bound() == plain.fluid_bound()
+
+
+def test_a_policy_that_is_misspelt_gets_a_suggestion() -> None:
+    with pytest.raises(InputError, match="did you mean 'complete_sharing'"):
+        Offloading.example().heuristic("complete_sharin")
+
+
+@pytest.mark.parametrize("value", [1e308, 1e101, 1e-101, 5e-324])
+@pytest.mark.parametrize(
+    "field",
+    ["arrival_rates", "service_rates", "servers", "rejection_costs", "scale"],
+)
+def test_numbers_whose_products_are_not_finite_are_refused_by_name(
+    field: str, value: float
+) -> None:
+    given = value if field == "scale" else (1.0, value)
+    place = field if field == "scale" else rf"{field}\[1\]"
+    with pytest.raises(InputError, match=rf"{place} must be 0 or in 1e-100\.\.1e\+100"):
+        replace(Offloading.example(), **{field: given})
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+@pytest.mark.parametrize("price", [1e-90, 1e90])
+def test_measures_and_bounds_of_the_largest_and_smallest_numbers_are_finite(
+    unit: float, price: float
+) -> None:
+    system = Offloading((6 * unit, 7 * unit), (unit, unit), (4, 8), (1, 0.5), (price, price))
+    known = Offloading((6, 7), (1, 1), (4, 8), (1, 0.5))
+    found, usual = system.limit(), known.limit()
+    assert found.blocking == pytest.approx(usual.blocking)
+    assert found.cost == pytest.approx(usual.cost * unit * price)
+    assert all(np.isfinite(error) for error in found.errors.values())
+    assert system.fluid_bound() == pytest.approx(known.fluid_bound() * unit * price, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["ab", 5, (None, 1.0), ("a", 1.0), (True, 1.0), (1.0,), (float("nan"), 1.0), (10**400, 1)],
+)
+def test_a_start_that_is_no_list_of_numbers_is_refused(start: Any) -> None:
+    with pytest.raises(InputError, match="start"):
+        Offloading.example().fluid(1.0, start)
