@@ -22,8 +22,9 @@ n + 1 <= a give P(n_1 = n) = B_1 (a_1/lambda_1)^n for n <= a, hence the bracket
 
     (1 - a_1/lambda_1)^+ <= B_1 <= 1 / sum_{n <= a} (a_1/lambda_1)^n,
 
-within which large a leave nothing open. Otherwise the walk is solved as a quasi-birth-death
-process, see `mdpcloud.limits.trunk_reservation_levels`.
+within which large a leave nothing open (`mdpcloud.limits.trunk_reservation_bracket`). Otherwise
+the walk is solved as a quasi-birth-death process, see `mdpcloud.limits.trunk_reservation_levels`;
+where that has too many phases, the bracket is the result if it is narrower than `NARROW`.
 
 Source: G. Thompson, "Stochastic models for resource allocation in large distributed systems" (PhD
 thesis, Universite Pierre et Marie Curie, 2017), chapter 5, whose classes 1 and 2 are 0 and 1 here;
@@ -37,7 +38,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.errors import InputError, NoLimitError, SolveError
+from mdpcloud.limits.trunk_reservation_bracket import Bracket, bracket
 from mdpcloud.limits.trunk_reservation_levels import Rates, check_balance, walk_law
 from mdpcloud.queues.border import checked_count, checked_number
 
@@ -54,10 +56,13 @@ BOUNDARY = 1e-12
 CLOSED = 1e-15
 """Brackets that are narrower need no walk."""
 
-UNSATURATED = "no centre is saturated"
-SECOND = "centre 1 alone is saturated"
-CARRIED = "centre 1 carries the overflow of centre 0"
-SHARED = "both centres are saturated"
+NARROW = 2e-3
+"""Brackets that are narrower are the result where the walk has too many phases."""
+
+UNSATURATED = "none_saturated"
+SECOND = "class_1_saturated"
+CARRIED = "overflow_carried"
+SHARED = "both_saturated"
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ class TrunkReservationLimit:
     overflow : float
         Probability that a job of class 0 finds centre 0 full.
     regime : str
+        "none_saturated": both centres serve their own jobs; "class_1_saturated": centre 1 is full
+        and loses its own jobs, centre 0 is not; "overflow_carried": centre 0 is full, and centre 1
+        takes all that it overflows; "both_saturated": both are full, the threshold matters.
     error : float
         Largest absolute error of the probabilities: a bound, but for an estimate of what the cut
         of the phases does.
@@ -79,7 +87,7 @@ class TrunkReservationLimit:
     phases : int
         Of the walk; 0 where none was solved.
     notes : tuple of str
-        Where the rates are on the boundary of a regime.
+        Where the rates are on the boundary of a regime, or no walk was solved near it.
     """
 
     blocking: tuple[float, float]
@@ -126,7 +134,8 @@ def trunk_reservation_limit(
     InputError
         When a number is out of range.
     SolveError
-        When the walk needs too many phases or levels, or its law violates the conservation law.
+        When the walk needs too many phases or levels and the bracket is wide, or when its law
+        violates the conservation law.
 
     Notes
     -----
@@ -137,7 +146,7 @@ def trunk_reservation_limit(
     --------
     >>> found = trunk_reservation_limit((2.0, 3.0), (1.0, 2.0), 2)
     >>> [round(b, 12) for b in found.blocking], found.regime
-    ([0.421361650989, 0.385758899341], 'both centres are saturated')
+    ([0.421361650989, 0.385758899341], 'both_saturated')
     """
     rates = _rates(arrival_rates, capacities)
     reserved = checked_count("reserved", reserved, least=0)
@@ -179,10 +188,10 @@ def large_reserve(arrival_rates: Sequence[float], capacities: Sequence[float]) -
                 f"the ratio of {what} is {value / other:.6g}; only where it exceeds 1 both centres "
                 "are saturated, and the threshold matters"
             )
-    (_, second), (_, capacity) = rates.arrivals, rates.capacities
-    alone = max(1.0 - capacity / second, 0.0) if second else 0.0
-    ratio = min(second / capacity, capacity / second) if second else 0.0
-    return LargeReserve((rates.first_blocking(alone), alone), ratio)
+    if rates.arrivals[1] == 0.0:
+        return LargeReserve((rates.excess / rates.arrivals[0], 0.0), 0.0)
+    known, load = bracket(rates, 0), rates.load(1)
+    return LargeReserve((known.first[1], known.second[0]), min(load, 1.0 / load))
 
 
 def _rates(arrivals: Sequence[float], capacities: Sequence[float]) -> Rates:
@@ -257,20 +266,39 @@ def _alone(rates: Rates, reserved: int) -> TrunkReservationLimit:
 
 
 def _shared(rates: Rates, reserved: int) -> TrunkReservationLimit:
-    low, high = rates.bracket(reserved)
+    known = bracket(rates, reserved)
     overflow = rates.overload / rates.arrivals[0]
-    width = (high - low) * max(1.0, rates.arrivals[1] / rates.arrivals[0])
-    if width <= CLOSED:
-        second = 0.5 * (low + high)
-        blocking = (rates.first_blocking(second), second)
-        return TrunkReservationLimit(blocking, overflow, SHARED, error=width + CLOSED)
-    law = walk_law(rates, reserved)
-    left = check_balance(rates, law)
+    if known.width <= CLOSED:
+        return TrunkReservationLimit(known.middle, overflow, SHARED, known.error)
+    try:
+        law = walk_law(rates, reserved)
+        left = check_balance(rates, law)
+    except SolveError as error:
+        return _bracketed(rates, known, error)
     return TrunkReservationLimit(
-        law.blocking,
+        known.nearest(law.blocking),
         overflow,
         SHARED,
-        error=min(law.error, width),
+        error=min(law.error, known.width + CLOSED),
         conservation=left / rates.total,
         phases=law.phases,
     )
+
+
+def _bracketed(rates: Rates, known: Bracket, error: SolveError) -> TrunkReservationLimit:
+    """The middle of the bracket where the walk is too large, if that says enough."""
+    bounds = " and ".join(
+        f"{low:.6g} <= B_{k} <= {high:.6g}" for k, (low, high) in enumerate(known.bounds)
+    )
+    overflow = rates.overload / rates.arrivals[0]
+    if known.width <= NARROW:
+        note = f"{error}; the blocking is in the middle of the bounds {bounds}, which hold anyway"
+        return TrunkReservationLimit(known.middle, overflow, SHARED, known.error, notes=(note,))
+    raise SolveError(
+        f"{error}. Known is {bounds}. The walk is large near the boundaries of the regimes and "
+        f"where much is reserved: raise arrival_rates[0] ({overflow:.3g} of it is more than the "
+        f"capacity of centre 0) or arrival_rates[1] ({rates.excess / sum(rates.arrivals):.3g} of "
+        "both is more than all capacity), or lower reserved; or evaluate the finite system at "
+        "large scales, which takes no walk",
+        partial=known,
+    ) from error

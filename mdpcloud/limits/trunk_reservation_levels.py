@@ -75,27 +75,6 @@ class Rates:
         """Rate of the jobs that centre 0 cannot carry."""
         return self.arrivals[0] - self.capacities[0]
 
-    def first_blocking(self, second: float) -> float:
-        """B_0 by the conservation law."""
-        return max((self.excess - self.arrivals[1] * second) / self.arrivals[0], 0.0)
-
-    def bracket(self, reserved: int) -> tuple[float, float]:
-        """Bounds of B_1."""
-        load, (_, second) = self.capacities[1] / self.arrivals[1], self.arrivals
-        low = max(1.0 - load, 0.0)
-        high = min(1.0 / _geometric(load, reserved), self.excess / second)
-        return min(low, high), high
-
-
-def _geometric(ratio: float, last: int) -> float:
-    """1 + ratio + ... + ratio^last."""
-    power = (last + 1) * math.log(ratio)
-    if abs(power) < 1e-3 or ratio == 1.0:
-        return math.fsum(ratio**n for n in range(min(last, 10**6) + 1))
-    if power > 700.0:
-        return math.inf
-    return math.expm1(power) / (ratio - 1.0)
-
 
 @dataclass(frozen=True)
 class WalkLaw:
@@ -131,13 +110,11 @@ def walk_law(rates: Rates, reserved: int) -> WalkLaw:
     taken = int(min(phases[0], MOST_PHASES))
     if rates.load(0) ** taken <= WORST_CUT and (reserved + 2) * taken**2 <= MOST_ENTRIES:
         return walk_by_second(rates, reserved, taken)
-    low, high = rates.bracket(reserved)
     raise SolveError(
         f"the walk needs {phases[0]:.6g} phases for the free servers of centre 0 (whose law has "
         f"the ratio {rates.load(0):.9g}) and {reserved + 2} levels, or {phases[1]:.6g} phases for "
         f"those of centre 1; {MOST_PHASES} phases at most are solved, and {MOST_ENTRIES} entries "
-        f"of all levels. What is known: {low:.9g} <= B_1 <= {high:.9g}",
-        partial=(low, high),
+        "of all levels"
     )
 
 

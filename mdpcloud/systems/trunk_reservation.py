@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -44,6 +45,7 @@ from mdpcloud.policies.redirect_threshold import RedirectThreshold, redirect_thr
 from mdpcloud.policies.trunk_reservation import trunk_reservation
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_count
+from mdpcloud.systems.ranges import check_ranges
 
 if TYPE_CHECKING:
     from mdpcloud.limits.trajectory import Trajectory
@@ -56,6 +58,8 @@ ServiceRate: TypeAlias = Annotated[float, Gt(0), Unit("1/time")]
 Servers: TypeAlias = Annotated[float, Gt(0)]
 Cost: TypeAlias = Annotated[float, Ge(0), Unit("cost")]
 Freedom: TypeAlias = Literal["redirect", "rejection", "offload", "mutual"]
+
+SHOWN = 3  # states in which an optimum differs from trunk reservation
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ class TrunkReservation:
         Of each centre, per unit of the scale.
     reserved : int
         The threshold a: a job of class 0 that finds centre 0 full goes to centre 1 if more than a
-        servers are free there, so that a stay free once it is in. Not multiplied by the scale.
+        servers are free there, so that a stay free once it is in. It counts servers at every scale:
+        unlike ``servers`` it is not multiplied by it.
     rejection_costs : (w_0, w_1), optional
         Of a lost job of each class; 1 each by default.
     freedom : {"redirect", "rejection", "offload", "mutual"}
@@ -87,6 +92,9 @@ class TrunkReservation:
 
     Notes
     -----
+    As ``reserved`` does not grow with the scale, it may exceed the servers of centre 1 at small
+    scales, where no job is redirected then; ``notes`` says so.
+
     With "redirect" the optimum was a threshold in n_1 in every instance that was tried, also with
     unequal service rates. The cost first fell and then rose in the threshold in 4000 random
     instances, but that is not proved, and all thresholds are tried (`best_reserved` finds the costs
@@ -119,6 +127,7 @@ class TrunkReservation:
 
     def __post_init__(self) -> None:
         validate(self)
+        check_ranges(self)
         _ = self._finite
 
     @classmethod
@@ -150,7 +159,8 @@ class TrunkReservation:
         if self.reserved >= servers[1]:
             notes += (
                 f"reserved = {self.reserved} is not less than the {servers[1]} servers of centre "
-                "1, so that no job is redirected",
+                f"1 at scale {self.scale:g}, so that no job is redirected; reserved counts servers "
+                "at every scale and is not multiplied by it",
             )
         return notes
 
@@ -227,38 +237,69 @@ class TrunkReservation:
     def limit(self) -> Measures:
         """What becomes of the jobs in the large-scale limit, per unit of the scale.
 
+        With lambda the arrival rates and a the ``capacities``, the ``regime`` is
+
+        =================  ========================================================================
+        none_saturated     lambda_0 <= a_0, lambda_1 <= a_1: no job is lost or redirected
+        class_1_saturated  lambda_0 <= a_0, lambda_1 > a_1: centre 1 is full and loses jobs of
+                           class 1, no job is redirected
+        overflow_carried   lambda_0 > a_0, lambda_0 + lambda_1 <= a_0 + a_1: centre 0 is full,
+                           centre 1 takes what it overflows, no job is lost
+        both_saturated     lambda_0 > a_0, lambda_0 + lambda_1 > a_0 + a_1: both centres are full up
+                           to a few servers, jobs of both classes are lost
+        =================  ========================================================================
+
+        On the boundary of two of them blocking is continuous; ``notes`` of the result say so.
+
         Raises
         ------
         SolveError
-            When the walk of the free servers needs too many phases; near the boundaries of the
-            regimes.
+            When the walk of the free servers needs too many phases, near the boundaries of the
+            regimes, and bounds that need no walk are too wide; the message says what to change.
 
         Examples
         --------
         >>> limit = TrunkReservation((2.0, 3.0), (1.0, 1.0), (1.0, 2.0), 2).limit()
         >>> limit.regime, [round(b, 12) for b in limit.blocking]
-        ('both centres are saturated', [0.421361650989, 0.385758899341])
+        ('both_saturated', [0.421361650989, 0.385758899341])
         """
         from mdpcloud.limits.trunk_reservation import trunk_reservation_limit
 
         found = trunk_reservation_limit(self.arrival_rates, self.capacities, self.reserved)
         prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
         cost = sum(price * b for price, b in zip(prices, found.blocking, strict=True))
+        error = min(found.error + self._rounding(found.overflow), 1.0)
         return Measures(
             blocking=found.blocking,
             mean_jobs=self._fluid_jobs(),
             cost=cost,
             forwarded=(max(found.overflow - found.blocking[0], 0.0), 0.0),
             errors={
-                "blocking": found.error,
-                "forwarded": found.error,
+                "blocking": error,
+                "forwarded": error,
                 "mean_jobs": 0.0,
-                "cost": sum(prices) * found.error,
+                "cost": sum(prices) * error,
             },
-            certified=found.error == 0.0,
+            certified=found.phases == 0,
             regime=found.regime,
             notes=found.notes,
         )
+
+    def _rounding(self, overflow: float) -> float:
+        """What the rounding of the capacities may change of the probabilities that jobs are lost.
+
+        By the conservation law lambda_0 B_0 + lambda_1 B_1 changes by no more than the capacities,
+        and both probabilities fall in them.
+        """
+        if overflow == 0.0:
+            return 0.0
+        off = sum(
+            abs(Fraction(rate) * Fraction(count) - Fraction(rounded))
+            for rate, count, rounded in zip(
+                self.service_rates, self.servers, self.capacities, strict=True
+            )
+        )
+        return float(off / Fraction(min(rate for rate in self.arrival_rates if rate > 0.0)))
 
     def _fluid_jobs(self) -> tuple[float, float]:
         (l0, l1), (a0, a1), (mu0, mu1) = self.arrival_rates, self.capacities, self.service_rates
@@ -352,6 +393,37 @@ class TrunkReservation:
         2
         """
         return redirect_threshold(policy, self._finite[0])
+
+    def about_optimum(self, policy: Any) -> tuple[str, ...]:
+        """Whether the optimal policy is trunk reservation, in words.
+
+        Parameters
+        ----------
+        policy : Policy, Solution or Evaluation
+
+        Examples
+        --------
+        >>> import mdpcloud as mc
+        >>> system = TrunkReservation.example()
+        >>> system.about_optimum(mc.solve(system.model()))
+        ('the optimum is trunk reservation with reserved = 2',)
+        """
+        found = self.threshold_of(policy)
+        if found.reserved is not None:
+            never = found.reserved >= self._finite[0][1]
+            tail = ": no job is redirected" if never else ""
+            return (f"the optimum is trunk reservation with reserved = {found.reserved}{tail}",)
+        shown = "; ".join(
+            f"in state busy = ({n}, {m}) it answers {event!r} with {action!r}"
+            for (n, m), event, action in found.exceptions[:SHOWN]
+        )
+        more = len(found.exceptions) - SHOWN
+        rest = f"; and in {more} more" if more > 0 else ""
+        return (
+            f"the optimum is no trunk reservation; the nearest is that with reserved = "
+            f"{found.nearest}, from which it differs in {len(found.exceptions)} decisions: "
+            f"{shown}{rest}",
+        )
 
     # --- policies ---------------------------------------------------------------------------------
 

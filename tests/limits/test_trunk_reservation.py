@@ -1,5 +1,6 @@
 """The limit of trunk reservation: references, two orientations of one walk, regimes and bounds."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from mdpcloud.limits.trunk_reservation import (
     large_reserve,
     trunk_reservation_limit,
 )
+from mdpcloud.limits.trunk_reservation_bracket import bracket
 from mdpcloud.limits.trunk_reservation_levels import (
     Rates,
     WalkLaw,
@@ -180,7 +182,7 @@ def test_blocking_is_within_its_bracket_and_monotone_in_the_threshold(
     assume(found.phases(0) < 120)
     limit = trunk_reservation_limit(found.arrivals, found.capacities, reserved)
     more = trunk_reservation_limit(found.arrivals, found.capacities, reserved + 1)
-    low, high = found.bracket(reserved)
+    (low, high) = bracket(found, reserved).second
     slack = limit.error + more.error
     assert low - slack <= limit.blocking[1] <= high + slack
     assert more.blocking[1] <= limit.blocking[1] + slack
@@ -307,8 +309,23 @@ def test_rates_of_different_sizes_are_told_apart(
 def test_a_walk_with_too_many_phases_is_refused_with_their_number_and_what_is_known() -> None:
     with pytest.raises(SolveError, match=r"needs 3936 phases .* inf phases .* <= B_1 <=") as caught:
         trunk_reservation_limit((1.01, 9.995), (1.0, 10.0), 3)
-    low, high = caught.value.partial  # type: ignore[misc]
+    low, high = caught.value.partial.second  # type: ignore[attr-defined]
     assert 0.0 == low < high < 1e-3
+    for change in ("raise arrival_rates[0]", "lower reserved", "evaluate the finite system"):
+        assert change in str(caught.value)
+
+
+@pytest.mark.parametrize("reserved", [0, 1, 7])
+@pytest.mark.parametrize("excess", [1e-3, 1e-4, 1e-7, 1e-10])
+def test_where_the_walk_is_too_large_narrow_bounds_are_the_limit(
+    excess: float, reserved: int
+) -> None:
+    found = trunk_reservation_limit((1.0 + excess, 1.0), (1.0, 1.0), reserved)
+    assert found.phases == 0
+    assert found.regime == SHARED
+    assert "0 <= B_0 <=" in found.notes[0]
+    assert 0.49 * excess < found.error < excess
+    assert found.blocking == pytest.approx((0.5 * excess,) * 2, rel=1e-2)
 
 
 def test_phases_that_are_cut_early_cost_accuracy_that_is_counted(monkeypatch: Any) -> None:
@@ -357,3 +374,70 @@ def test_large_thresholds_matter_only_where_both_centres_are_saturated(
 ) -> None:
     with pytest.raises(NoLimitError, match=message):
         large_reserve(arrivals, (1.0, 2.0))
+
+
+# --- bounds without a walk ------------------------------------------------------------------------
+
+
+STEPS = (-0.9, -0.1, -1e-3, -1e-9, -1e-14, 0.0, 1e-9, 0.1)  # a_1 beyond lambda_1, relative
+
+
+@st.composite
+def unlike_rates(draw: st.DrawFn, steps: Any = STEPS) -> Rates:
+    """Saturated centres whose rates differ by up to 18 decades; class 1 alone may be critical."""
+    l0, l1 = (draw(st.floats(1, 2)) * 2.0 ** draw(st.integers(-30, 30)) for _ in range(2))
+    a0 = l0 * draw(st.floats(0.01, 0.99))
+    step = draw(st.sampled_from(steps))
+    found = Rates((l0, l1), (a0, l1 * (1.0 + step)))
+    assume(found.excess > 1e-9 * found.arrivals[0])
+    return found
+
+
+def exact_bounds(rates: Rates, reserved: int) -> Any:
+    """Bounds of B_0 and B_1 in fractions, by the conservation law."""
+    l0, l1, a0, a1 = map(Fraction, (*rates.arrivals, *rates.capacities))
+    load, excess = a1 / l1, l0 + l1 - a0 - a1
+    low = max(1 - load, Fraction(0))
+    high = min(1 / sum(load**n for n in range(reserved + 1)), excess / l1)
+    return ((excess - l1 * high) / l0, (excess - l1 * low) / l0), (low, high)
+
+
+@given(unlike_rates(), st.integers(0, 60))
+def test_the_bounds_of_blocking_are_exact_for_rates_of_any_size(
+    rates: Rates, reserved: int
+) -> None:
+    found = bracket(rates, reserved)
+    for known, bounds in zip(exact_bounds(rates, reserved), found.bounds, strict=True):
+        assert bounds == pytest.approx([float(x) for x in known], rel=1e-12, abs=1e-15)
+        assert 0.0 <= bounds[0] <= bounds[1] <= 1.0
+    width = max(float(high - low) for low, high in exact_bounds(rates, reserved))
+    assert found.width == pytest.approx(width, rel=1e-6)
+
+
+@given(unlike_rates((-0.9, -0.99, -1.0 + 1e-9)), st.integers(40, 60))
+def test_blocking_without_a_walk_holds_its_error_for_rates_of_any_size(
+    rates: Rates, reserved: int
+) -> None:
+    found = trunk_reservation_limit(rates.arrivals, rates.capacities, reserved)
+    assert found.regime == SHARED
+    assert found.phases == 0
+    assert found.error <= 2e-15
+    for value, (low, high) in zip(found.blocking, exact_bounds(rates, reserved), strict=True):
+        assert low - Fraction(found.error) <= Fraction(value) <= high + Fraction(found.error)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "capacities", "reserved"),
+    [
+        ((1.5, 30000.0), (1.0, 10000.0), 40),
+        ((1.5, 300000000.1), (1.0, 1e8), 40),
+        ((1.5e-9, 1.5e9), (1e-9, 1e-3), 2),
+        ((1.5, 1.5e9), (1.0, 1e-3), 2),
+    ],
+)
+def test_blocking_of_a_small_class_beside_a_large_one_is_no_difference_of_large_numbers(
+    arrivals: tuple[float, float], capacities: tuple[float, float], reserved: int
+) -> None:
+    found = trunk_reservation_limit(arrivals, capacities, reserved)
+    assert found.blocking[0] == pytest.approx(1 / 3, abs=2e-15)
+    assert found.error < 1e-11

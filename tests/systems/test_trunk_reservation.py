@@ -1,5 +1,6 @@
 """The finite system of trunk reservation against references, exact rationals and theorems."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -377,3 +378,110 @@ def test_caps_and_unknown_policies_are_refused() -> None:
         system.model([3, 3])
     with pytest.raises(InputError, match="trunk_reservation"):
         system.heuristic("trunk_reserve")
+
+
+@pytest.mark.parametrize("value", [1e308, 1e101, 1e-101, 5e-324])
+@pytest.mark.parametrize(
+    "field", ["arrival_rates", "service_rates", "servers", "rejection_costs", "scale"]
+)
+def test_numbers_whose_products_are_not_finite_are_refused_by_name(
+    field: str, value: float
+) -> None:
+    given = value if field == "scale" else (1.0, value)
+    place = field if field == "scale" else rf"{field}\[1\]"
+    with pytest.raises(InputError, match=rf"{place} must be 0 or in 1e-100\.\.1e\+100"):
+        replace(TrunkReservation.example(), **{field: given})
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+@pytest.mark.parametrize("price", [1e-90, 1e90])
+def test_measures_and_bounds_of_the_largest_and_smallest_numbers_are_finite(
+    unit: float, price: float
+) -> None:
+    system = TrunkReservation((6 * unit, 7 * unit), (unit, unit), (4, 8), 2, (price, price))
+    known = TrunkReservation((6, 7), (1, 1), (4, 8), 2, (1, 1))
+    found, usual = system.limit(), known.limit()
+    assert found.blocking == pytest.approx(usual.blocking, abs=1e-12)
+    assert found.cost == pytest.approx(usual.cost * unit * price)
+    assert system.fluid_bound() == pytest.approx(known.fluid_bound() * unit * price, rel=1e-9)
+
+
+@pytest.mark.parametrize("start", ["ab", 5, (None, 1.0), ("a", 1.0), (1.0,), (float("nan"), 1.0)])
+def test_a_start_that_is_no_list_of_numbers_is_refused(start: Any) -> None:
+    with pytest.raises(InputError, match="start"):
+        TrunkReservation.example().fluid(1.0, start)
+
+
+def test_reserved_counts_servers_at_every_scale_and_a_note_says_where_that_is_too_many() -> None:
+    small, large = (
+        TrunkReservation((2.0, 1.5), (1.0, 1.0), (1.0, 2.0), 9, scale=scale) for scale in (4, 5)
+    )
+    assert "reserved = 9 is not less than the 8 servers of centre 1 at scale 4" in small.notes[0]
+    assert large.notes == ()
+
+
+# --- the limit near boundaries --------------------------------------------------------------------
+
+
+def test_near_the_boundary_of_the_regimes_bounds_are_the_limit() -> None:
+    limit = TrunkReservation((1.0001, 1.0), (1.0, 1.0), (1.0, 1.0), 1, scale=10).limit()
+    assert limit.certified
+    assert limit.blocking == pytest.approx((5e-5, 5e-5), rel=1e-3)
+    assert limit.errors["blocking"] == pytest.approx(5e-5, rel=1e-3)
+    assert "needs 391462 phases" in limit.notes[0]
+
+
+def test_a_limit_that_needs_too_much_says_what_to_change() -> None:
+    with pytest.raises(SolveError, match=r"raise arrival_rates\[0\] .* or lower reserved"):
+        TrunkReservation((1.01, 9.995), (1.0, 1.0), (1.0, 10.0), 3).limit()
+
+
+@given(
+    st.tuples(st.floats(1.1, 9.0), st.floats(0.1, 9.0)), st.tuples(rates, rates), st.floats(-4, 4)
+)
+def test_the_error_counts_what_the_rounding_of_capacities_changes(
+    loads: tuple[float, float], services: tuple[float, float], size: float
+) -> None:
+    servers = 0.3, 0.7 * 10.0**size
+    arrivals = loads[0] * services[0] * servers[0], loads[1] * services[1] * servers[1]
+    system = TrunkReservation(arrivals, services, servers, 0, scale=1e5)
+    off = system._rounding(1.0) * min(arrivals)
+    exact = [Fraction(mu) * Fraction(c) for mu, c in zip(services, servers, strict=True)]
+    known = sum(abs(e - Fraction(a)) for e, a in zip(exact, system.capacities, strict=True))
+    assert off == pytest.approx(float(known), rel=1e-12)
+    assert off <= 1.2e-16 * sum(system.capacities)
+
+
+# --- the optimum in words -------------------------------------------------------------------------
+
+
+def test_an_optimum_that_is_trunk_reservation_says_so() -> None:
+    system = TrunkReservation.example()
+    (note,) = system.about_optimum(mc.solve(system.model()))
+    assert note == "the optimum is trunk reservation with reserved = 2"
+    dear = replace(system, rejection_costs=(1.0, 1000.0))
+    (note,) = dear.about_optimum(mc.solve(dear.model()).policy)
+    assert note == "the optimum is trunk reservation with reserved = 8: no job is redirected"
+
+
+@pytest.mark.parametrize(
+    ("freedom", "costs"), [("rejection", (10.0, 1.0)), ("offload", (1.0, 2.0)), ("mutual", (1, 2))]
+)
+def test_an_optimum_that_is_none_shows_the_first_states_where_it_differs(
+    freedom: Any, costs: Any
+) -> None:
+    system = TrunkReservation((6.0, 7.0), (1.0, 3.0), (4, 8), 2, costs, freedom)
+    solution = mc.solve(system.model())
+    found = system.threshold_of(solution)
+    assert found.reserved is None
+    (note,) = system.about_optimum(solution)
+    assert f"reserved = {found.nearest}, from which it differs in {len(found.exceptions)}" in note
+    for (n, m), event, action in found.exceptions[:3]:
+        assert f"in state busy = ({n}, {m}) it answers {event!r} with {action!r}" in note
+    assert ("more" in note) == (len(found.exceptions) > 3)
+
+
+def test_compare_tells_what_the_optimum_is() -> None:
+    assert "the optimum is trunk reservation with reserved = 2" in str(
+        mc.compare(TrunkReservation.example())
+    )
