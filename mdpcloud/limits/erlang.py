@@ -120,7 +120,9 @@ def _critical(n: int, _: float) -> Correction:
 
 
 def _underload(n: int, rho: float) -> Correction:
-    exponent = n * (math.log1p(rho - 1.0) + (1.0 - rho))
+    # rho - 1 is exact from 1/2 on, and loses what there is of a small rho
+    log = math.log1p(rho - 1.0) if rho >= 0.5 else math.log(rho)
+    exponent = n * (log + (1.0 - rho))
     value = math.exp(exponent) / math.sqrt(2.0 * math.pi * n)
     least, most = (value * math.exp(-1.0 / (12 * n + end)) for end in (0, 1))
     ratio = n * rho / (n + 1.0)

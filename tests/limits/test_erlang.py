@@ -1,9 +1,10 @@
 """Erlang's loss formula for many servers, beside its exact value."""
 
 import math
+from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mdpcloud.errors import InputError
@@ -30,6 +31,20 @@ def test_the_bounds_enclose_the_exact_probability(servers: int, load: float) -> 
     slack = 1e-12 + 1e-15 * servers  # of the exact value itself, whose load is rounded
     assert found.lower * (1 - slack) <= exact <= found.upper * (1 + slack) + 1e-300
     assert abs(found.value - exact) <= found.error + slack * exact
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 40), st.floats(-17.0, 17.0).map(lambda power: 10.0**power))
+@example(20, 1e-12)
+@example(7, 9.4253e-9)
+@example(3, 1e-17)
+def test_the_bounds_hold_for_loads_of_any_size(servers: int, load: float) -> None:
+    found = corrected_blocking(servers, load)
+    offered = servers * Fraction(load)
+    weights = [offered**n / math.factorial(n) for n in range(servers + 1)]
+    exact = weights[-1] / sum(weights)
+    assert found.lower <= exact <= found.upper
+    assert abs(Fraction(found.value) - exact) <= Fraction(found.error) * (1 + Fraction(1, 10**14))
 
 
 @given(st.integers(1, 100_000))
