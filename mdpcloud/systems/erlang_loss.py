@@ -40,6 +40,7 @@ __all__ = ["ErlangLoss"]
 
 ROUNDING = 2.0**-53
 TINY = 1e-300  # probabilities below have fewer digits, or none
+SMALLEST, LARGEST = 1e-290, 1e300  # of rates and loads
 ON_BOUNDARY = 1e-12  # of the load per server: what it differs from 1 by may be a rounding error
 
 
@@ -82,6 +83,24 @@ class ErlangLoss:
     def __post_init__(self) -> None:
         validate(self)
         _ = self._finite
+        self._check_range()
+
+    def _check_range(self) -> None:
+        """Rates and loads within the range of floats, where they have all their digits."""
+        whole = {
+            "arrival_rate times scale": self.arrival_rate * self.scale,
+            "service_rate times servers": self.service_rate * self.servers,
+        }
+        whole["offered load, arrival_rate times scale over service_rate"] = self._load
+        whole["load per server, arrival_rate over service_rate over servers"] = (
+            self.arrival_rate / self.service_rate / self.servers
+        )
+        for name, value in whole.items():
+            if not SMALLEST <= value <= LARGEST:
+                raise InputError(
+                    f"ErlangLoss: the {name} is {value:g}; it must be within {SMALLEST:g} to "
+                    f"{LARGEST:g}, as floats have fewer digits or none beyond"
+                )
 
     @classmethod
     def example(cls) -> Self:
@@ -167,36 +186,42 @@ class ErlangLoss:
 
         The errors are bounds: the recursion makes 4 roundings per step, which fade, and the load 2
         of its own; both together change B by at most 6 (free servers + 1) roundings of it. Below
-        1e-300 a note gives its logarithm.
+        1e-300 a note gives its logarithm. The busy servers are a (1 - B(C)) = C a / (C + a B(C-1)),
+        without the difference, so that B of the error of B(C-1) is left in them.
         """
         servers, notes = self._finite
         blocking = erlang_b(servers, self._load)
+        busy, rate = self._busy, self.arrival_rate * self.scale
         if blocking < TINY:
             log = log_erlang_b(servers, self._load) / math.log(10.0)
             notes = (*notes, f"log10 of the blocking probability is {log:.6f}")
+        error = self._error
         return Measures(
             (blocking,),
-            (self._busy,),
-            self.arrival_rate * self.scale * blocking,
+            (busy,),
+            rate * blocking,
             errors={
-                "blocking": self._error * blocking + TINY,
-                "mean_jobs": self._error * self._busy,
-                "cost": (self._error * blocking + TINY) * self.arrival_rate * self.scale,
+                "blocking": error * blocking + TINY,
+                "mean_jobs": min(error * blocking + 8.0 * ROUNDING, 1.0) * busy,
+                "cost": (error * blocking + TINY) * rate + TINY,
             },
             notes=notes,
         )
 
-    @property
+    @cached_property
     def _busy(self) -> float:
-        """Mean number of busy servers, a (1 - B)."""
-        servers = self._finite[0]
-        return min(self._load * (1.0 - erlang_b(servers, self._load)), float(servers))
+        """Mean number of busy servers, C a / (C + a B(C-1))."""
+        servers, load = self._finite[0], self._load
+        before = erlang_b(servers - 1, load)
+        if load <= servers:
+            return load / (1.0 + load / servers * before)
+        return servers / (servers / load + before)
 
     @property
     def _error(self) -> float:
-        """Relative error of the closed forms; 1 - B may be small beside B."""
+        """Relative error of the blocking probability, before and after the last server."""
         free = max(self._finite[0] - self._busy, 0.0)
-        return ROUNDING * (7.0 * (free + 1.0) * max(self._load / self._busy, 1.0) + 3.0)
+        return ROUNDING * (7.0 * (free + 1.0) + 4.0)
 
     # --- the limit --------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
@@ -53,6 +53,52 @@ def test_the_model_has_the_measures_of_the_closed_form(
     low, high = found.measures["mean_jobs[0]"]
     assert low - 1e-9 <= exact.mean_jobs[0] <= high + 1e-9
     assert mc.solve(system.model()).gain == pytest.approx(exact.cost, rel=1e-7, abs=1e-9)
+
+
+decades = st.floats(-280.0, 280.0).map(lambda power: 10.0**power)
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 6), decades, st.sampled_from([1e-4, 1.0, 300.0]))
+@example(1, 1e16, 1.0)
+@example(5, 1e18, 1.0)
+@example(5, 3e16, 1.0)
+@example(3, 1e-17, 1.0)
+def test_loads_of_any_size_have_measures_within_their_errors(
+    servers: int, arrivals: float, services: float
+) -> None:
+    system = ErlangLoss(float(servers), arrivals, services)
+    exact, limit = system.exact(), system.limit()
+    load = Fraction(arrivals) / Fraction(services)
+    weights = [load**n / math.factorial(n) for n in range(servers + 1)]
+    blocking = weights[-1] / sum(weights)
+    for found, truth, name in (
+        (exact.blocking[0], blocking, "blocking"),
+        (exact.mean_jobs[0], load * (1 - blocking), "mean_jobs"),
+        (exact.cost, Fraction(arrivals) * blocking, "cost"),
+    ):
+        assert abs(Fraction(found) - truth) <= Fraction(exact.errors[name])
+    assert exact.errors["mean_jobs"] <= 1e-13 * min(servers, load)
+    assert abs(Fraction(limit.blocking[0]) - max(1 - servers / load, 0)) <= Fraction(
+        limit.errors["blocking"]
+    )
+    found = system.corrected()
+    assert found.lower <= blocking <= found.upper
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1.0, 1e200, 1e-200), "arrival_rate times scale over service_rate"),
+        ((1.0, 1e-200, 1e200), "arrival_rate times scale over service_rate"),
+        ((1e-200, 1e200, 1.0, 1e201), "arrival_rate times scale is inf"),
+    ],
+)
+def test_loads_beyond_the_range_of_floats_are_refused(
+    arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        ErlangLoss(*arguments)
 
 
 def test_the_comparison_knows_the_cost_in_closed_form() -> None:
