@@ -7,14 +7,22 @@ fits. Across the cut between n - 1 and n, with pi the stationary law and n >= a 
 
     sum_j mu_j x_j (pi(n-A_j) + ... + pi(n-1)) = sum_j lambda_j (pi(n) + ... + pi(n+A_j-1)),
 
-whose characteristic polynomial of degree 2a - 1 has a roots within the unit disc; the root 1 of the
-balance equations is not among them, so that they are told apart up to the edge of stability. The
-law obeys the recurrence whose characteristic polynomial D has these roots, from 0 on; its first a
-values solve the cuts below a and the normalisation. Neither repeated roots nor roots at 0 (classes
-without jobs) matter to that. The law is geometric only at the fixed point of the link.
+whose characteristic polynomial of degree 2a - 1 has a roots within the unit disc; the largest is
+the decay of the law. In blocks of a states the walk is a quasi-birth-death process: cyclic
+reduction cuts the visits to higher blocks out, until the rate to them is below 1e-100 of the total,
+and leaves a chain on 0, ..., a - 1, whose law is that of the walk up to a factor. That follows from
+the drift,
+
+    sum_j A_j lambda_j pi(n < A_j) = sum_j A_j (lambda_j - mu_j x_j).
+
+Nothing is subtracted on the way, see `mdpcloud.limits.free_capacity_kernels`: rates between groups
+of states may be as small as they like, where the balance equations, met to rounding, say nothing of
+the error. The law is geometric only at the fixed point of the link.
 
 Source: P. J. Hunt and T. G. Kurtz, "Large loss networks", Stochastic Processes and their
-Applications 53 (1994) 363-378; G. Thompson (PhD thesis, 2017), equation (1.4).
+Applications 53 (1994) 363-378; G. Thompson (PhD thesis, 2017), equation (1.4); G. Latouche and V.
+Ramaswami, "A logarithmic reduction algorithm for quasi-birth-death processes", J. Appl. Prob. 30
+(1993) 650-674.
 """
 
 from __future__ import annotations
@@ -33,12 +41,11 @@ __all__ = ["FreeCapacity", "free_capacity"]
 
 LARGEST_RESIDUAL = 1e-9  # of the balance equations, relative to the total rate
 WIDEST = 100  # units of the widest job
-
+ROUNDING = 2.0**-53
 NEGLIGIBLE = 1e-18  # of the total rate: coefficients whose roots are beyond reach
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-Complex: TypeAlias = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +64,10 @@ class FreeCapacity:
     decay : float
         What the law is multiplied with per unit in the long run, < 1; 1 where there is none.
     residual : float
-        Largest absolute error of the flows across cuts, per unit of the total rate.
+        Largest absolute error of the flows across cuts, per unit of the total rate. It bounds no
+        error of the law.
+    error : float
+        Absolute error of the acceptance; an estimate, of the roundings on the way.
     """
 
     acceptance: tuple[float, ...]
@@ -66,6 +76,7 @@ class FreeCapacity:
     law: Floats
     decay: float
     residual: float
+    error: float
 
 
 def free_capacity(up: Sequence[float], down: Sequence[float], sizes: Sequence[int]) -> FreeCapacity:
@@ -85,7 +96,7 @@ def free_capacity(up: Sequence[float], down: Sequence[float], sizes: Sequence[in
     InputError
         When a number is out of range, or no rate upwards is positive.
     SolveError
-        When the equations were not solved to `LARGEST_RESIDUAL`.
+        When the equations are not met to `LARGEST_RESIDUAL`.
 
     Examples
     --------
@@ -100,7 +111,7 @@ def free_capacity(up: Sequence[float], down: Sequence[float], sizes: Sequence[in
         raise InputError("up, down and sizes must have one number for each class")
     drift = sum(a * (d - u) for a, d, u in zip(needs, deaths, births, strict=True))
     if not drift > 0.0:
-        return FreeCapacity((1.0,) * len(needs), False, drift, np.zeros(0), 1.0, 0.0)
+        return FreeCapacity((1.0,) * len(needs), False, drift, np.zeros(0), 1.0, 0.0, 0.0)
     if not any(births):
         raise InputError("up is 0 for every class: a link without jobs is not full")
     total = sum(births) + sum(deaths)
@@ -115,9 +126,9 @@ def _ergodic(up: Floats, down: Floats, sizes: Integers, drift: float) -> FreeCap
     if walk.width > WIDEST:
         raise InputError(f"the widest class has size {walk.width}; at most {WIDEST} are supported")
     levels = -(-sizes // part)
-    found, decay = _law(walk, max(4 * walk.width, int(levels.max())))
+    found = _law(walk, max(4 * walk.width, int(levels.max())))
     flows = [walk.cut(n, found) for n in range(1, 3 * walk.width + 1)]
-    residual = float(np.abs([*flows, min(found.min(), 0.0)]).max())
+    residual = float(np.abs(flows).max())
     if not residual <= LARGEST_RESIDUAL:
         raise SolveError(
             f"the law of the free capacity has an error of {residual:.1e} in its balance "
@@ -126,7 +137,8 @@ def _ergodic(up: Floats, down: Floats, sizes: Integers, drift: float) -> FreeCap
     acceptance = (float(np.clip(1.0 - found[:level].sum(), 0.0, 1.0)) for level in levels)
     law = np.zeros(part * found.size)
     law[::part] = found
-    return FreeCapacity(tuple(acceptance), True, drift, law, decay ** (1.0 / part), residual)
+    decay, error = _decay(walk) ** (1.0 / part), ROUNDING * (16.0 + 8.0 * walk.width)
+    return FreeCapacity(tuple(acceptance), True, drift, law, decay, residual, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,46 +171,40 @@ class _Walk:
         return found
 
 
-def _law(walk: _Walk, states: int) -> tuple[Floats, float]:
-    """The first values of the law, and its decay."""
-    inner, outer, lead = _roots(walk)
+def _law(walk: _Walk, states: int) -> Floats:
+    """The first values of the law, block by block."""
+    from mdpcloud.limits import free_capacity_kernels as kernels
+
+    up, within, down = _blocks(walk)
+    first, left = kernels.censored_on_first(up, within, down)
+    if not left <= kernels.NOTHING:
+        raise SolveError(f"cyclic reduction left a rate of {left:.1e} to higher blocks")
+    block = kernels.law_of_rates(first)
+    refused = [walk.down @ (walk.sizes * (walk.sizes > n)) for n in range(walk.width)]
+    block *= float(walk.sizes @ (walk.down - walk.up)) / float(block @ np.array(refused))
+    blocks = [block]
+    further = up @ kernels.inverse_of_leaving(first, down.sum(axis=1))
+    for _ in range(-(-states // walk.width) - 1):
+        blocks.append(blocks[-1] @ further)
+    return np.concatenate(blocks)[:states]
+
+
+def _blocks(walk: _Walk) -> tuple[Floats, Floats, Floats]:
+    """Rates from a block of states to the next, within it, and to the one before."""
     width = walk.width
-    recurrence = _from_roots(inner)
-    drift = float(walk.sizes @ (walk.down - walk.up))
-    mass = drift / (lead * float(np.real(np.prod(1.0 - outer))))  # of D at 1
-    rows = _continued(recurrence, np.eye(width), 2 * width - 1)
-    sums = np.cumsum(recurrence[:width])[::-1]
-    equations = np.array([*(walk.cut(n, rows) for n in range(1, width)), sums])
-    right = np.zeros(width)
-    right[-1] = mass
-    head = np.linalg.solve(equations, right)
-    return _continued(recurrence, head, states), float(np.abs(inner).max(initial=0.0))
+    rates, n = np.zeros((width, 3 * width)), np.arange(width)
+    for u, d, a in zip(walk.up, walk.down, walk.sizes.tolist(), strict=True):
+        rates[n, n + width + a] += u
+        rates[n, n + width - a] += d
+    down, within, up = (
+        np.ascontiguousarray(rates[:, k * width : (k + 1) * width]) for k in range(3)
+    )
+    return up, within, down
 
 
-def _roots(walk: _Walk) -> tuple[Complex, Complex, float]:
-    """Roots within the unit disc, those beyond, and the leading coefficient."""
+def _decay(walk: _Walk) -> float:
+    """The largest root of the cuts within the unit disc."""
     coefficients = walk.polynomial()
     present = np.flatnonzero(np.abs(coefficients) > NEGLIGIBLE)
-    lead = coefficients[: present[-1] + 1]
-    roots = np.roots(lead[::-1]).astype(complex)
-    roots = roots[np.argsort(np.abs(roots), kind="stable")]
-    return roots[: walk.width], roots[walk.width :], float(lead[-1])
-
-
-def _from_roots(roots: Complex) -> Floats:
-    """Coefficients of prod (z - root), highest power first, from its values on the unit circle."""
-    circle = np.exp(2j * np.pi * np.arange(roots.size + 1) / (roots.size + 1))
-    values = np.prod(circle[:, None] - roots, axis=1)
-    powers = np.real(np.fft.fft(values))[::-1]
-    found: Floats = powers / powers[0]
-    return found
-
-
-def _continued(recurrence: Floats, start: Floats, count: int) -> Floats:
-    """Continue the first values (rows) by the recurrence."""
-    width = recurrence.size - 1
-    found = np.zeros((max(count, width), *start.shape[1:]))
-    found[:width] = start
-    for n in range(width, count):
-        found[n] = -(recurrence[:0:-1] @ found[n - width : n])
-    return found[:count]
+    roots = np.abs(np.roots(coefficients[present[-1] :: -1]))
+    return float(np.sort(roots)[: walk.width].max(initial=0.0))

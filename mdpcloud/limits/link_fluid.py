@@ -28,6 +28,7 @@ from mdpcloud.queues.border import checked_count, checked_number
 __all__ = ["link_fluid"]
 
 ON_BOUNDARY = 1e-9  # of the capacity: nearer to it a state is on it
+STANDING = 1e-10  # of what arrives: less pressure is rounding where the boundary is left
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -67,7 +68,8 @@ class _Link:
 
     def mode_at(self, x: Floats) -> str:
         near = self.used(x) >= self.capacity * (1.0 - ON_BOUNDARY)
-        return "full" if near and self.pressure(x) > 0.0 else "below"
+        held = self.pressure(x) > STANDING * float(self.sizes @ self.arrivals)
+        return "full" if near and held else "below"
 
 
 def link_fluid(

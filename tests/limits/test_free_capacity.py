@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from mdpcloud.errors import InputError
@@ -19,10 +19,11 @@ SETS = {  # arrival rates, service rates, sizes
 }
 
 
-def truncated(up: list[float], down: list[float], sizes: list[int], states: int) -> np.ndarray:
+def truncated(up: list[float], down: list[float], sizes: list[float], states: int) -> np.ndarray:
     """The law of the walk cut at `states`, without subtraction (Grassmann, Taksar and Heyman)."""
     rates = np.zeros((states, states))
-    for u, d, a in zip(up, down, sizes, strict=True):
+    for u, d, size in zip(up, down, sizes, strict=True):
+        a = int(size)
         n = np.arange(states - a)
         rates[n, n + a] += u
         rates[n + a, n] += d
@@ -131,6 +132,35 @@ def test_a_class_without_jobs_leaves_the_roots_at_zero() -> None:
 def test_a_class_that_nobody_offers_has_its_probability_all_the_same() -> None:
     walk = free_capacity([0.3, 0.0], [0.6, 0.0], [1, 10])
     assert walk.acceptance == pytest.approx([0.5, 0.5**10], abs=1e-15)
+
+
+spread = st.lists(
+    st.one_of(st.just(0.0), st.floats(-6.0, 1.7).map(lambda power: 10.0**power)),
+    min_size=3,
+    max_size=3,
+)
+
+
+@settings(max_examples=60)
+@given(spread, spread, st.lists(st.integers(1, 8), min_size=3, max_size=3))
+@example([0.001, 0.0, 0.0], [1.6165267265403165, 50.0, 0.0], [3, 8, 1])
+@example([0.0, 1e-6, 0.0], [1.0, 1e-6, 50.0], [5, 2, 5])
+def test_rates_over_many_decades_leave_the_error_at_rounding(
+    up: list[float], down: list[float], sizes: list[int]
+) -> None:
+    assume(sum(up) > 0.0)
+    walk = free_capacity(up, down, sizes)
+    assume(walk.ergodic and walk.decay < 0.85)
+    part = np.gcd.reduce([a for a, u, d in zip(sizes, up, down, strict=True) if u + d > 0.0])
+    law = truncated(up, down, [a / part for a in sizes], 240)
+    fits = [law[-(-a // part) :].sum() for a in sizes]
+    assert walk.acceptance == pytest.approx(fits, abs=walk.error)
+
+
+def test_groups_of_states_that_hardly_meet_have_the_right_weights() -> None:
+    # an exact solution of the truncated chain in 60 digits
+    walk = free_capacity([0.001, 0.0, 0.0], [1.6165267265403165, 50.0, 0.0], [3, 8, 1])
+    assert walk.acceptance[2] == pytest.approx(0.50046381371, abs=1e-11)
 
 
 @pytest.mark.slow
