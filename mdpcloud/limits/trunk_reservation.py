@@ -54,7 +54,7 @@ BOUNDARY = 1e-12
 """Nearer to the boundary of a regime, relative to the rates, its value there is returned."""
 
 CLOSED = 1e-15
-"""Brackets that are narrower need no walk."""
+"""Brackets that are narrower need no walk; also what rounding does to a probability."""
 
 NARROW = 2e-3
 """Brackets that are narrower are the result where the walk has too many phases."""
@@ -232,7 +232,7 @@ def _without_overflow(rates: Rates) -> TrunkReservationLimit:
         (0.0, 1.0 - capacity / second if second > capacity else 0.0),
         0.0,
         SECOND if second > capacity else UNSATURATED,
-        error=min(error, 1.0),
+        error=min(max(error, CLOSED if second > capacity else 0.0), 1.0),
         notes=notes,
     )
 

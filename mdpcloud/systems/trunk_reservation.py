@@ -59,6 +59,7 @@ Servers: TypeAlias = Annotated[float, Gt(0)]
 Cost: TypeAlias = Annotated[float, Ge(0), Unit("cost")]
 Freedom: TypeAlias = Literal["redirect", "rejection", "offload", "mutual"]
 
+ROUNDING = 1e-15  # of sums and products, relative
 SHOWN = 3  # states in which an optimum differs from trunk reservation
 
 
@@ -269,6 +270,7 @@ class TrunkReservation:
         prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
         cost = sum(price * b for price, b in zip(prices, found.blocking, strict=True))
         error = min(found.error + self._rounding(found.overflow), 1.0)
+        jobs = sum(self.arrival_rates) / min(self.service_rates)
         return Measures(
             blocking=found.blocking,
             mean_jobs=self._fluid_jobs(),
@@ -276,9 +278,9 @@ class TrunkReservation:
             forwarded=(max(found.overflow - found.blocking[0], 0.0), 0.0),
             errors={
                 "blocking": error,
-                "forwarded": error,
-                "mean_jobs": 0.0,
-                "cost": sum(prices) * error,
+                "forwarded": error + (ROUNDING if found.overflow else 0.0),
+                "mean_jobs": ROUNDING * jobs,
+                "cost": sum(prices) * error + ROUNDING * cost,
             },
             certified=found.phases == 0,
             regime=found.regime,

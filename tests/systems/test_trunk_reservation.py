@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
@@ -285,7 +285,7 @@ def test_finite_systems_approach_the_limit_like_one_over_their_scale() -> None:
     assert limit.mean_jobs == (1.0, 2.0)
     assert limit.forwarded == pytest.approx((0.5 - limit.blocking[0], 0.0))
     assert not limit.certified
-    assert limit.errors["cost"] == pytest.approx(8.0 * limit.errors["blocking"])
+    assert limit.errors["cost"] == pytest.approx(8.0 * limit.errors["blocking"], abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -485,3 +485,24 @@ def test_compare_tells_what_the_optimum_is() -> None:
     assert "the optimum is trunk reservation with reserved = 2" in str(
         mc.compare(TrunkReservation.example())
     )
+
+
+@given(st.tuples(rates, rates), st.tuples(rates, rates), st.tuples(rates, rates))
+def test_fluid_measures_hold_their_errors_in_fractions(
+    arrivals: tuple[float, float], services: tuple[float, float], servers: tuple[float, float]
+) -> None:
+    system = TrunkReservation(arrivals, services, servers, 0, scale=10)
+    (l0, l1), (m0, m1) = map(Fraction, arrivals), map(Fraction, services)
+    a0, a1 = m0 * Fraction(servers[0]), m1 * Fraction(servers[1])
+    assume(l0 < 0.99 * a0 or l0 + l1 < 0.99 * (a0 + a1))
+    limit = system.limit()
+    over = max(l0 - a0, Fraction(0))
+    jobs = min(l0, a0) / m0, min(l1 + over, a1) / m1
+    lost = max(1 - a1 / l1, Fraction(0)) if over == 0 else Fraction(0)
+    assert limit.certified
+    assert abs(Fraction(limit.blocking[1]) - lost) <= limit.errors["blocking"]  # type: ignore[arg-type]
+    assert abs(Fraction(limit.cost) - l1 * lost) <= limit.errors["cost"]
+    for value, known in zip(limit.mean_jobs, jobs, strict=True):
+        assert abs(Fraction(value) - known) <= limit.errors["mean_jobs"]  # type: ignore[arg-type]
+    sent = limit.forwarded[0]  # type: ignore[index]
+    assert abs(Fraction(sent) - over / l0) <= limit.errors["forwarded"]  # type: ignore[arg-type]
