@@ -273,13 +273,16 @@ def _shared(rates: Rates, reserved: int) -> TrunkReservationLimit:
     try:
         law = walk_law(rates, reserved)
         left = check_balance(rates, law)
-    except SolveError as error:
-        return _bracketed(rates, known, error)
+    except SolveError as refusal:
+        return _bracketed(rates, known, refusal)
+    blocking, error = known.nearest(law.blocking), min(law.error, known.width + CLOSED)
+    if known.error < error:
+        blocking, error = known.middle, known.error
     return TrunkReservationLimit(
-        known.nearest(law.blocking),
+        blocking,
         overflow,
         SHARED,
-        error=min(law.error, known.width + CLOSED),
+        error=error,
         conservation=left / rates.total,
         phases=law.phases,
     )
