@@ -10,8 +10,11 @@ the dual of: maximise sum_j x_j - x_j log(x_j / rho_j) over x >= 0 with A x <= c
 unique, y need not be. On one resource, b = e^{-y} is the root of sum_j A_j rho_j b^{A_j} = c in
 (0, 1); it is 1 where the load does not exceed the capacity.
 
-cvxpy gives y to a few digits. Newton's method on the resources with y_i > 0 goes on until the
-residual r_i = c_i - (A x)_i there, or its negative part where y_i = 0, no longer falls.
+Classes without load and resources that are large enough for all of it are left out first. cvxpy
+gives y to a few digits. Newton's method on the resources with y_i > 0 goes on until the residual
+r_i = c_i - (A x)_i there, or its negative part where y_i = 0, no longer falls; where dependent
+resources have prices, some are moved to the others. If the error that is certified then is not
+small, the saturated resources may be others: a few are all tried.
 
 The error is certified, see `mdpcloud.limits.kelly_certificate`.
 """
@@ -19,8 +22,9 @@ The error is certified, see `mdpcloud.limits.kelly_certificate`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +38,11 @@ __all__ = ["KellyLimit", "convex_dual", "kelly_limit", "link_root"]
 
 STEPS = 60  # of Newton's method
 HALVINGS = 30
+ROUNDING = 2.0**-53
+SMALL = 1e-12  # error with which no others are tried
+LARGEST_ERROR = 1e-6
+MOST_TRIED = 6  # resources whose subsets are tried
+TINY_SHARE = 1e-12  # of a change of prices: rounding
 FREE = 1e-4  # prices below it are first taken for 0 where there is spare capacity
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -46,7 +55,9 @@ class KellyLimit:
     Attributes
     ----------
     blocking : tuple of float
-        Per class the limit of the probability that a job is lost.
+        Per class the limit of the probability that a job is lost. That of a class without load is
+        by the prices given, which are not the only ones where saturated resources are dependent;
+        no error is given for it.
     jobs : tuple of float
         x_j per class, in the unit of the loads and capacities.
     prices : tuple of float
@@ -56,7 +67,7 @@ class KellyLimit:
     gap : float
         Duality gap, relative to D(y); a bound, with rounding.
     error : float
-        Certified absolute error of every blocking probability.
+        Certified absolute error of every blocking probability; it covers a rounding of each load.
     jobs_error : float
         Certified absolute error of every x_j.
     """
@@ -103,15 +114,13 @@ def kelly_limit(
     [0.3, 0.25]
     """
     network = _checked(loads, requirements, capacities)
-    kept = _distinct_rows(network)
-    part = Network(network.loads, network.needs[kept], network.room[kept])
-    prices = np.zeros(len(kept))
-    if (part.spare(prices) < 0.0).any():
-        prices = _polished(part, _start(part))
-    gap, shift = certificate(part, prices)
-    every = np.zeros(network.room.size)
-    every[kept] = prices
-    return _limit(network, every, gap, shift)
+    offered = np.flatnonzero(network.loads > 0.0)
+    kept = _pressed_rows(network)
+    part = Network(network.loads[offered], network.needs[np.ix_(kept, offered)], network.room[kept])
+    found = _best(part)
+    prices, shift = np.zeros(network.room.size), np.zeros(network.loads.size)
+    prices[kept], shift[offered] = found.prices, found.shift
+    return _limit(network, prices, found.gap, shift)
 
 
 def link_root(loads: Sequence[float], sizes: Sequence[int], capacity: float) -> float:
@@ -124,19 +133,23 @@ def link_root(loads: Sequence[float], sizes: Sequence[int], capacity: float) -> 
     >>> link_root([0.5, 0.5], [1, 2], 1.0), (17**0.5 - 1) / 4
     (0.7807764064044151, 0.7807764064044151)
     """
-    from scipy.optimize import brentq
-
     network = _checked(loads, [sizes], [capacity])
+    return math.exp(-_link_price(network))
+
+
+def _link_price(network: Network) -> float:
+    """The price of one resource."""
+    from scipy.optimize import brentq
 
     def excess(y: float) -> float:
         return -float(network.spare(np.array([y]))[0])
 
     if excess(0.0) <= 0.0:
-        return 1.0
-    used = network.needs[0] > 0.0
-    largest = np.log(network.loads @ network.needs[0] / capacity) / network.needs[0, used].min()
-    root = float(brentq(excess, 0.0, 1.01 * largest + 1e-300, xtol=1e-300, rtol=1e-15))
-    return float(np.exp(-root))
+        return 0.0
+    used = (network.needs[0] > 0.0) & (network.loads > 0.0)
+    surplus = float(np.log(network.loads @ network.needs[0] / network.room[0]))
+    largest = surplus / float(network.needs[0, used].min())
+    return float(brentq(excess, 0.0, 1.01 * largest + 1e-15, xtol=1e-300, rtol=1e-15))
 
 
 def convex_dual(
@@ -149,12 +162,67 @@ def convex_dual(
 # --- solution -------------------------------------------------------------------------------------
 
 
-def _start(network: Network) -> Floats:
-    if network.room.size == 1:
-        sizes = network.needs[0].astype(int).tolist()
-        root = link_root(network.loads.tolist(), sizes, float(network.room[0]))
-        return np.array([-math.log(root)])
-    return _by_cvxpy(network)
+@dataclass(frozen=True, eq=False)
+class _Certified:
+    """Prices with the relative duality gap, and a bound of log(x* / x) per class."""
+
+    prices: Floats
+    gap: float
+    shift: Floats
+    error: float
+
+
+def _best(network: Network) -> _Certified:
+    """The prices with the least certified error; the first whose error is `SMALL`."""
+    if not network.room.size:
+        shift = np.full(network.loads.size, 2.0 * ROUNDING)  # of loads that are quotients
+        return _Certified(np.zeros(0), 0.0, shift, 0.0)
+    best: _Certified | None = None
+    for prices in _candidates(network):
+        gap, shift = certificate(network, prices)
+        error = float(_errors(prices @ network.needs, shift).max())
+        if best is None or error < best.error:
+            best = _Certified(prices, gap, shift, error)
+        if error <= SMALL:
+            break
+    assert best is not None
+    return best
+
+
+def _candidates(network: Network) -> Iterator[Floats]:
+    """Prices that may be the best ones, the likely ones first."""
+    rows = network.room.size
+    if rows == 1:
+        yield np.array([_link_price(network)])
+        return
+    start = _by_cvxpy(network)
+    first = _polished(network, start)
+    yield first
+    yield _polished(network, _independent(network, first))
+    for size in range(1, rows + 1 if rows <= MOST_TRIED else 1):
+        for chosen in map(list, combinations(range(rows), size)):
+            part = Network(network.loads, network.needs[chosen], network.room[chosen])
+            prices = np.zeros(rows)
+            alone = np.array([_link_price(part)]) if size == 1 else _polished(part, start[chosen])
+            prices[chosen] = alone
+            yield prices
+
+
+def _independent(network: Network, prices: Floats) -> Floats:
+    """Prices with the same sums A^T y and no higher a cost c y on independent resources."""
+    prices = prices.copy()
+    while True:
+        active = np.flatnonzero(prices > 0.0)
+        rows = network.needs[active]
+        if np.linalg.matrix_rank(rows) == active.size:
+            return prices
+        change = np.linalg.svd(rows.T)[2][-1]  # of prices, without effect on the sums
+        if network.room[active] @ change > 0.0:
+            change = -change
+        with np.errstate(divide="ignore"):
+            steps = np.where(change < -TINY_SHARE, prices[active] / -change, np.inf)
+        prices[active] = np.maximum(prices[active] + steps.min() * change, 0.0)
+        prices[active[steps.argmin()]] = 0.0
 
 
 def _by_cvxpy(network: Network) -> Floats:
@@ -166,25 +234,31 @@ def _by_cvxpy(network: Network) -> Floats:
     prices = cp.Variable(network.room.size, nonneg=True)
     jobs = (network.loads / unit) @ cp.exp(-network.needs.T @ prices)
     problem = cp.Problem(cp.Minimize(jobs + (network.room / unit) @ prices))
-    problem.solve(solver=cp.CLARABEL)
+    try:
+        problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError as error:
+        raise SolveError(f"cvxpy did not solve the dual problem: {error}") from None
     if prices.value is None:
         raise SolveError(f"cvxpy did not solve the dual problem: {problem.status}")
     found: Floats = np.maximum(np.asarray(prices.value, dtype=float), 0.0)
     return found
 
 
-def _distinct_rows(network: Network) -> list[int]:
-    """Resources but for those whose row is another's with no less capacity, or empty."""
-    best: dict[bytes, int] = {}
-    for i, row in enumerate(network.needs):
-        size = row.sum()
-        if size == 0.0:
+def _pressed_rows(network: Network) -> list[int]:
+    """Resources that all of the load may fill, but for those that another one implies.
+
+    It does if no class needs a larger share of the capacity, up to the rounding of the shares.
+    """
+    offered = network.needs * (network.loads > 0.0)
+    shares = offered / network.room[:, None]
+    slack = 1.0 + ROUNDING * (network.loads.size + 6.0)
+    kept: list[int] = []
+    for i in np.flatnonzero(offered @ network.loads * slack >= network.room).tolist():
+        if any((shares[i] <= shares[k] * (1.0 + 4.0 * ROUNDING)).all() for k in kept):
             continue
-        key = (row / size).tobytes()
-        other = best.setdefault(key, i)
-        if network.room[i] / size < network.room[other] / network.needs[other].sum():
-            best[key] = i
-    return sorted(best.values()) or [0]
+        kept = [k for k in kept if not (shares[k] <= shares[i]).all()]
+        kept.append(i)
+    return kept
 
 
 def _polished(network: Network, prices: Floats) -> Floats:
@@ -220,11 +294,18 @@ def _residual(network: Network, prices: Floats) -> float:
     return float(np.where(prices > 0.0, np.abs(spare), np.maximum(-spare, 0.0)).max())
 
 
+def _errors(logs: Floats, shift: Floats) -> Floats:
+    """Bounds of the errors of the blocking probabilities 1 - exp(-logs)."""
+    moved = np.where(shift < 1.0, np.exp(-logs) * np.expm1(np.minimum(shift, 1.0)), 1.0)
+    found: Floats = np.minimum(moved, 1.0) - 2.0 * ROUNDING * np.expm1(-logs)
+    return found
+
+
 def _limit(network: Network, prices: Floats, gap: float, shift: Floats) -> KellyLimit:
-    change = np.where(shift < 1.0, np.expm1(np.minimum(shift, 1.0)), np.inf)
+    offered = network.loads > 0.0
     jobs, logs = network.jobs(prices), prices @ network.needs
-    error = float(np.minimum(np.exp(-logs) * change, 1.0).max())
-    if not error <= 1e-6:
+    error = float(_errors(logs, shift)[offered].max(initial=0.0))
+    if not error <= LARGEST_ERROR:
         raise SolveError(f"the limit of the blocking probabilities has an error of {error:.1e}")
     return KellyLimit(
         tuple((0.0 - np.expm1(-logs)).tolist()),
@@ -233,7 +314,7 @@ def _limit(network: Network, prices: Floats, gap: float, shift: Floats) -> Kelly
         tuple(network.spare(prices).tolist()),
         gap,
         error,
-        float((jobs * change).max()),
+        float((jobs * np.expm1(np.minimum(shift, 1.0))).max()),
     )
 
 
@@ -254,4 +335,7 @@ def _checked(
         for i, row in enumerate(requirements)
     ]
     room = [checked_number(f"capacities[{i}]", c) for i, c in enumerate(capacities)]
-    return Network(np.array(rho), np.array(needs, dtype=float), np.array(room))
+    network = Network(np.array(rho), np.array(needs, dtype=float), np.array(room))
+    if not np.isfinite(network.loads.sum() + (network.needs * network.loads).sum()):
+        raise InputError("loads times requirements are beyond the range of floats")
+    return network

@@ -12,6 +12,15 @@ also
 
 where the rows of A that may be saturated are independent, y - y* is linear in d, and the bound is
 linear in r.
+
+Neither says anything where some class has hardly any jobs. There a box does: with S the resources
+with y_i > 0, F = r_S, H = A_S diag(x) A_S^T its derivative and Y about H^{-1}, Krawczyk's condition
+
+    |Y| |F| + sup |1 - Y H| w <= w,   the supremum over the box y_S +- w,
+
+makes the box hold a root of F (R. E. Moore, SIAM J. Numer. Anal. 14 (1977) 611-615), which is y* if
+the box is positive and all other resources have spare capacity throughout. On one resource r
+increases in y, and y* is where its sign changes, also where it is about 0.
 """
 
 from __future__ import annotations
@@ -49,17 +58,26 @@ class Network:
 
 
 def certificate(network: Network, prices: Floats) -> tuple[float, Floats]:
-    """Relative duality gap, and a bound of |d|."""
+    """Relative duality gap, and a bound of |d|; every class has a load."""
     gap, scale = _gap(network, prices)
     wander = _from_gap(gap, network.jobs(prices))
-    by_row = _from_residual(network, prices, wander)
-    return gap / scale, np.minimum(wander, by_row) + _rounding(network, prices)
+    bounds = [wander, _from_residual(network, prices, wander), _from_box(network, prices)]
+    if prices.size == 1:
+        bounds.append(_from_signs(network, float(prices[0])))
+    return gap / scale, np.min(bounds, axis=0) + _rounding(network, prices)
 
 
-def _rounding(network: Network, prices: Floats) -> float:
-    """Bound of the relative rounding error of x_j."""
-    largest = float((prices @ network.needs).max())
-    return ROUNDING * (4.0 + (prices.size + 2.0) * largest)
+def _rounding(network: Network, prices: Floats) -> Floats:
+    """Bound of the relative rounding error of x_j, and of loads that are quotients."""
+    found: Floats = ROUNDING * (6.0 + (prices.size + 2.0) * (prices @ network.needs))
+    return found
+
+
+def _noise(network: Network, prices: Floats) -> Floats:
+    """Bound of the rounding error of the residual, and of the capacities of rows left out."""
+    shares = _rounding(network, prices) + 2.0 * ROUNDING * network.loads.size
+    found: Floats = network.needs @ (network.jobs(prices) * shares) + 8.0 * ROUNDING * network.room
+    return found
 
 
 def _gap(network: Network, prices: Floats) -> tuple[float, float]:
@@ -88,7 +106,7 @@ def _from_residual(network: Network, prices: Floats, wander: Floats) -> Floats:
     present = jobs > 0.0
     if not (wander[present] <= 0.1).all():
         return nothing
-    noise = network.room * (_rounding(network, prices) + 2.0 * ROUNDING * jobs.size)
+    noise = _noise(network, prices)
     most = network.needs[:, present] @ (jobs[present] * np.exp(wander[present]))
     near = (prices > 0.0) | (most >= network.room)
     if not near.any():
@@ -106,3 +124,52 @@ def _from_residual(network: Network, prices: Floats, wander: Floats) -> Floats:
     moved = network.needs[near].T @ (weight * length)  # |A^T (y - y*)|, for classes without load
     found: Floats = np.minimum(bound, 1.01 * moved)
     return found
+
+
+def _from_box(network: Network, prices: Floats) -> Floats:
+    """Bound of |d| by a box of prices; infinite where none is found."""
+    nothing = np.full(network.loads.size, np.inf)
+    active = prices > 0.0
+    jobs, noise = network.jobs(prices), _noise(network, prices)
+    rows = network.needs[active]
+    inverse = _about_inverse((rows * jobs) @ rows.T)
+    if inverse is None:
+        return nothing
+    near = np.abs(inverse) @ (np.abs(network.spare(prices)) + noise)[active]
+    width = 2.0 * near
+    moved = width @ rows
+    if not (moved <= 1.0).all() or not (width < prices[active]).all():
+        return nothing
+    low, high = ((rows * jobs * np.exp(side * moved)) @ rows.T for side in (-1.0, 1.0))
+    spread = np.abs(np.eye(width.size) - inverse @ (0.5 * (low + high)))
+    roundings = 4.0 * (jobs.size + width.size + 4.0) * ROUNDING
+    spread += np.abs(inverse) @ (0.5 * (high - low) + roundings * high)
+    most = network.needs @ (jobs * np.exp(moved)) * (1.0 + roundings) + noise
+    holds = (near + spread @ width <= width).all() and (most < network.room)[~active].all()
+    return moved * (1.0 + roundings) if holds else nothing
+
+
+def _about_inverse(matrix: Floats) -> Floats | None:
+    """Inverse of a positive definite matrix whose rows may be of any size; None if singular."""
+    unit = np.sqrt(np.diag(matrix))
+    if not (unit > 0.0).all():
+        return None
+    try:
+        found: Floats = np.linalg.inv(matrix / np.outer(unit, unit)) / np.outer(unit, unit)
+    except np.linalg.LinAlgError:
+        return None
+    return found if np.isfinite(found).all() else None
+
+
+def _from_signs(network: Network, price: float) -> Floats:
+    """Bound of |d| on one resource, between prices at which the residual has both signs."""
+    width = ROUNDING * max(price, ROUNDING / float(network.needs.max()))
+    while width * float(network.needs.max()) <= 1.0:
+        below, above = np.array([max(price - width, 0.0)]), np.array([price + width])
+        short = network.spare(below) + _noise(network, below) < 0.0
+        left = network.spare(above) - _noise(network, above) > 0.0
+        if left.all() and (below[0] == 0.0 or short.all()):
+            moved: Floats = width * (1.0 + 4.0 * ROUNDING) * network.needs[0]
+            return moved
+        width *= 2.0
+    return np.full(network.loads.size, np.inf)

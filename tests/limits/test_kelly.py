@@ -1,10 +1,11 @@
 """Large-scale limit of loss networks: the root on a link, cvxpy, finite networks, certificates."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mdpcloud.errors import InputError
@@ -80,6 +81,73 @@ def test_the_conditions_of_optimality_hold_within_the_certified_error(
     assert np.abs(np.where(prices > 0.0, spare, 0.0)).max() <= slack
     assert -np.log(jobs / rho) == pytest.approx(prices @ np.array(rows), abs=1e-12)
     assert limit.error <= (1e-10 if np.linalg.matrix_rank(rows) == len(rows) else 1e-6)
+
+
+def exact_price(rho: list[float], sizes: list[int], capacity: float) -> Decimal:
+    """The price of one resource by bisection in 50 digits."""
+    with localcontext() as context:
+        context.prec = 50
+        weights = [(Decimal(r), a) for r, a in zip(rho, sizes, strict=True)]
+
+        def excess(y: Decimal) -> Decimal:
+            return sum((a * r * (-a * y).exp() for r, a in weights), -Decimal(capacity))
+
+        low, high = Decimal(0), Decimal(60)
+        if excess(low) <= 0:
+            return low
+        for _ in range(150):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        return low
+
+
+wide = st.lists(
+    st.one_of(st.just(0.0), st.floats(-15.0, 6.0).map(lambda power: 10.0**power)),
+    min_size=3,
+    max_size=3,
+)
+
+
+@settings(max_examples=60)
+@given(wide, st.lists(st.integers(1, 20), min_size=3, max_size=3), st.sampled_from([1.0, 0.3, 1e3]))
+@example([1.0, 20.0, 0.0], [16, 1, 1], 1.0)
+@example([1.0, 3000.0, 0.0], [4, 1, 1], 1.0)
+@example([1e-6, 100.0, 0.0], [4, 1, 1], 1.0)
+@example([0.001, 0.0, 0.0], [4, 1, 1], 0.5)
+@example([0.0, 0.0, 0.0], [4, 1, 1], 0.5)
+@example([1e-15, 1.0, 0.0], [4, 1, 1], 1.0)
+def test_every_link_has_a_limit_within_its_error(
+    rho: list[float], sizes: list[int], capacity: float
+) -> None:
+    limit, price = kelly_limit(rho, [sizes], [capacity]), exact_price(rho, sizes, capacity)
+    for load, a, blocking, jobs in zip(rho, sizes, limit.blocking, limit.jobs, strict=True):
+        with localcontext() as context:
+            context.prec = 50
+            passing = (-a * price).exp()
+            if load > 0.0:
+                assert abs(Decimal(blocking) - (1 - passing)) <= Decimal(limit.error)
+            assert abs(Decimal(jobs) - Decimal(load) * passing) <= Decimal(limit.jobs_error)
+    assert limit.error <= 1e-12
+
+
+@given(st.floats(-17.0, -3.0), st.sampled_from([1.0, 1.5, 1.9]))
+def test_a_class_of_hardly_any_jobs_leaves_the_others_their_limit(
+    power: float, room: float
+) -> None:
+    alone = kelly_limit([2.0, 0.0], [[1, 1], [1, 0]], [1.0, room])
+    assert alone.blocking[0] == pytest.approx(0.5, abs=alone.error)
+    limit = kelly_limit([2.0, 10.0**power], [[1, 1], [1, 0]], [1.0, room])
+    passing = 1.0 / (2.0 + 10.0**power)  # only the first resource is saturated
+    assert limit.blocking == pytest.approx((1 - passing, 1 - passing), abs=limit.error + 1e-16)
+    assert limit.error < 1e-13
+
+
+@settings(max_examples=30)
+@given(st.floats(-12.0, -1.0), st.floats(1.0, 4.0))
+def test_a_resource_with_hardly_any_room_to_spare_has_no_price(power: float, load: float) -> None:
+    rows, room = [[1, 0], [0, 1], [1, 1]], [1.0, 0.5, 1.5 + 10.0**power]
+    limit = kelly_limit([load, 1.0], rows, room)
+    assert limit.blocking == pytest.approx((1 - 1 / load, 0.5), abs=limit.error + 1e-16)
 
 
 @settings(max_examples=25)
