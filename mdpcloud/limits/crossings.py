@@ -20,6 +20,7 @@ __all__ = ["first_hits"]
 Array: TypeAlias = NDArray[np.float64]
 
 RELATIVE = 4.0 * float(np.finfo(float).eps)  # accuracy of the time of a hit
+TINY = 1e-300  # absolute, near time 0: rates may be large
 
 # Every gap is read at the nodes of a step (0 to 1), and looked at between them by its polynomial.
 NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(9) / 8.0)
@@ -88,7 +89,7 @@ def _fall(
     from scipy.optimize import brentq
 
     first = int(above[-1])
-    return float(brentq(gap, times[first], times[last], xtol=1e-15, rtol=RELATIVE))
+    return float(brentq(gap, times[first], times[last], xtol=TINY, rtol=RELATIVE))
 
 
 def _with_minima(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.downgrading import Link
-from mdpcloud.limits.trajectory import Mode, Trajectory, integrate
+from mdpcloud.limits.trajectory import Mode, Trajectory, checked_numbers, integrate
 
 __all__ = ["fluid_trajectory"]
 
@@ -67,7 +67,8 @@ def fluid_trajectory(
     >>> path.states.round(9).tolist(), [(round(t, 9), what) for t, what in path.changes]
     ([[0.474358106, 0.212820947]], [(1.704748092, 'the threshold is reached')])
     """
-    first = np.zeros(len(link.requirements)) if start is None else np.asarray(start, float)
+    none = np.zeros(len(link.requirements))
+    first = none if start is None else checked_numbers("start", start)
     _check_start(link, first)
     dynamics = _Dynamics(link)
     labels = [f"mean_jobs[{j}]" for j in range(first.size)]
@@ -105,8 +106,9 @@ class _Dynamics:
         self.c = link.capacity
         # nothing to be downgraded: the drift is the same on both sides of the threshold
         self.c0 = link.threshold if self.asked > self.total else 0.0
-        self.slack = SLACK * max(self.c, link.full_load, link.low_load)
-        self.rate_slack = SLACK * max(self.asked, float(self.services.max()) * self.c)
+        self.slack = SLACK * self.c
+        self.largest_rate = max(self.asked, float(self.services.max()) * self.c)
+        self.rate_slack = SLACK * self.largest_rate
 
     def load(self, x: Array) -> float:
         return float(self.units @ x)
@@ -138,16 +140,16 @@ class _Dynamics:
 
     def modes(self) -> dict[str, Mode]:
         reached, filled = "the threshold is reached", "the capacity is reached"
-        to_threshold = {reached: lambda x: self.c0 - self.load(x) + self.slack}
+        to_threshold = {reached: self._load_gap(-1.0, self.c0)}
         from_threshold = {
-            reached: lambda x: self.load(x) - self.c0 + self.slack,
-            filled: lambda x: self.c - self.load(x) + self.slack,
+            reached: self._load_gap(1.0, self.c0),
+            filled: self._load_gap(-1.0, self.c),
         }
         along_threshold = {
-            "every job is downgraded": lambda x: self.freed(x) - self.total + self.rate_slack,
-            "no job is downgraded": lambda x: self.asked - self.freed(x) + self.rate_slack,
+            "every job is downgraded": self._rate_gap(1.0, self.total),
+            "no job is downgraded": self._rate_gap(-1.0, self.asked),
         }
-        at_capacity = {"no job is lost": lambda x: self.total - self.freed(x) + self.rate_slack}
+        at_capacity = {"no job is lost": self._rate_gap(-1.0, self.total)}
         return {
             "below": Mode(self.below, to_threshold),
             "above": Mode(self.above, from_threshold),
@@ -155,10 +157,22 @@ class _Dynamics:
             "capacity": Mode(self.at_capacity, at_capacity, self._onto(self.c)),
         }
 
+    def _load_gap(self, sign: float, level: float) -> Callable[[Array], float]:
+        return lambda x: (sign * (self.load(x) - level) + self.slack) / self.c
+
+    def _rate_gap(self, sign: float, level: float) -> Callable[[Array], float]:
+        return lambda x: (sign * (self.freed(x) - level) + self.rate_slack) / self.largest_rate
+
     def _onto(self, level: float) -> Callable[[Array], Array]:
-        """The nearest point of load ``level``."""
-        square = float(self.units @ self.units)
-        return lambda x: np.maximum(x + (level - self.load(x)) / square * self.units, 0.0)
+        """A point of load ``level`` close by, of the same units freed where rates are apart.
+
+        A change of these would be as fast as the fastest class, and begin the mode anew.
+        """
+        freeing = self.units * self.services / self.services.max()
+        apart = float(self.services.max()) > 2.0 * float(self.services.min())
+        kept = np.array([self.units, freeing] if apart else [self.units])
+        way = np.linalg.pinv(kept)[:, 0]
+        return lambda x: np.maximum(x + (level - self.load(x)) * way, 0.0)
 
     def mode_at(self, x: Array) -> str:
         load, freed, near = self.load(x), self.freed(x), ON_SURFACE * self.c

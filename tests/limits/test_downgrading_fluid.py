@@ -121,7 +121,37 @@ class TestInTheLongRun:
         assert path.error < 1e-4
 
 
+class TestFastRates:
+    @pytest.mark.parametrize("fast", [1e3, 1e5, 1e7])
+    def test_small_times_are_those_of_the_fast_class_and_the_link_fills(self, fast):
+        link = Link((3.0, 4.0 * fast), (1.0, fast), (1, 2), 10.0, 8.0)
+        path = fluid_trajectory(link, 1.0, times=[1.0])
+        assert path.states[0] == pytest.approx([10.0, 0.0], abs=1e-6)
+        assert [what for _, what in path.changes] == [REACHED, "every job is downgraded", FILLED]
+
+    @pytest.mark.parametrize("fast", [1e3, 1e5, 1e7])
+    def test_below_the_threshold(self, fast):
+        link = Link((2.0, 3.0 * fast), (1.0, fast), (1, 2), 10.0, 8.0)
+        path = fluid_trajectory(link, 1.0, times=[0.5, 1.0])
+        exact = [[2.0 * (1.0 - math.exp(-t)), 3.0] for t in (0.5, 1.0)]
+        assert path.states == pytest.approx(np.array(exact), abs=path.error)
+
+
 class TestWhatIsRefused:
+    @pytest.mark.parametrize(
+        ("what", "words"),
+        [
+            ({"horizon": "x"}, "horizon must be"),
+            ({"horizon": None}, "horizon must be"),
+            ({"start": ("a", 1)}, "start must be a list of numbers"),
+            ({"start": (None, 1)}, "start must be a list of numbers"),
+            ({"times": ["a"]}, "times must be a list of numbers"),
+        ],
+    )
+    def test_text_for_numbers(self, what, words):
+        with pytest.raises(InputError, match=words):
+            fluid_trajectory(USUAL, **{"horizon": 1.0, **what})
+
     def test_a_load_that_comes_to_a_threshold_at_the_capacity(self):
         with pytest.raises(NoLimitError, match=r"the threshold is 1 as well"):
             fluid_trajectory(replace(USUAL, threshold=1.0), 5.0)

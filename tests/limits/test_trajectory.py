@@ -138,6 +138,34 @@ def test_the_estimated_error_is_no_smaller_than_the_true_one(
     assert np.abs(found.states[:, 0] - truth).max() <= found.error <= 1e-7
 
 
+@given(st.floats(3.0, 9.0), st.floats(0.2, 0.8))
+@settings(deadline=None, max_examples=3)
+def test_fast_rates_take_no_more_steps_and_lose_no_accuracy(power: float, level: float) -> None:
+    calls = 0
+    fast = 10.0**power
+
+    def drift(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return np.array([1.0 - x[0], fast * (x[0] - x[1])])
+
+    modes = {
+        "below": Mode(drift, {"hit": lambda x: level - x[0]}),
+        "above": Mode(lambda x: np.array([0.0, fast * (x[0] - x[1])])),
+    }
+    found = integrate(modes, lambda x: "above" if x[0] > level - EDGE else "below", [0.0, 0.0], 2.0)
+    hit = -math.log(1.0 - level)
+    assert found.changes == ((pytest.approx(hit, abs=1e-9), "hit"),)
+    before = found.times < hit
+    t = found.times[before]
+    first = -np.expm1(-t)
+    second = 1.0 - (fast * np.exp(-t) - np.exp(-fast * t)) / (fast - 1.0)
+    exact = np.stack([first, second], axis=1)
+    assert np.abs(found.states[before] - exact).max() <= found.error <= 1e-6
+    assert np.abs(found.states[-1] - level).max() <= found.error
+    assert calls < 80_000
+
+
 def test_a_finer_tolerance_is_more_accurate() -> None:
     errors = []
     for tolerance in (1e-4, 1e-7, 1e-10):
@@ -190,7 +218,20 @@ def test_an_explosion_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"horizon": 0.0}, "horizon must be a finite number > 0, not 0.0"),
+        ({"horizon": 0.0}, "horizon must be a finite number > 0, got 0.0"),
+        ({"horizon": "x"}, "horizon must be a finite number > 0, got 'x'"),
+        ({"horizon": None}, "horizon must be a finite number > 0, got None"),
+        ({"start": ["a"]}, "start must be a list of numbers"),
+        ({"start": [None]}, "start must be a list of numbers"),
+        ({"start": ["0.5"]}, "start must be a list of numbers"),
+        ({"start": "x"}, "start must be a list of numbers"),
+        ({"start": [True]}, "start must be a list of numbers"),
+        ({"start": [[0.0], [0.0, 1.0]]}, "start must be a list of numbers"),
+        ({"start": 0.5}, "start must be a list of at least one"),
+        ({"start": [10**400]}, "start must be a list of numbers"),
+        ({"times": ["a"]}, "times must be a list of numbers"),
+        ({"times": [None]}, "times must be a list of numbers"),
+        ({"times": "x"}, "times must be a list of numbers"),
         ({"horizon": math.inf}, "horizon"),
         ({"times": [0.5, 0.2]}, "times must be increasing numbers in"),
         ({"times": [0.5, math.nan]}, "times"),
