@@ -39,7 +39,7 @@ def check_ranges(system: Any) -> None:
             if value != 0 and not SMALLEST <= abs(value) <= LARGEST:
                 raise InputError(
                     f"{type(system).__name__}: {path} must be 0 or in {SMALLEST:g}..{LARGEST:g}, "
-                    f"not {value:g}; sums and products of the parameters beyond are no numbers of "
+                    f"not {_shown(value)}; sums and products of the parameters beyond are no numbers of "
                     "floating point"
                 )
 
@@ -51,3 +51,10 @@ def _numbers(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _numbers(f"{path}[{place}]", one)
     elif isinstance(value, Real) and not isinstance(value, bool):
         yield path, value
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value:g}"
+    except OverflowError:
+        return f"an integer of {len(str(abs(value)))} digits"
