@@ -39,8 +39,8 @@ def check_ranges(system: Any) -> None:
             if value != 0 and not SMALLEST <= abs(value) <= LARGEST:
                 raise InputError(
                     f"{type(system).__name__}: {path} must be 0 or in {SMALLEST:g}..{LARGEST:g}, "
-                    f"not {_shown(value)}; sums and products of the parameters beyond are no numbers of "
-                    "floating point"
+                    f"not {_shown(value)}; sums and products of the parameters beyond are no "
+                    "numbers of floating point"
                 )
 
 
@@ -57,4 +57,4 @@ def _shown(value: Any) -> str:
     try:
         return f"{value:g}"
     except OverflowError:
-        return f"an integer of {len(str(abs(value)))} digits"
+        return f"an integer near 2^{int(value).bit_length()}"
