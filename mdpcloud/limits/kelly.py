@@ -244,7 +244,7 @@ def _by_cvxpy(network: Network) -> Floats:
     return found
 
 
-def _pressed_rows(network: Network) -> list[int]:
+def _pressed_rows(network: Network) -> NDArray[np.int64]:
     """Resources that all of the load may fill, but for those that another one implies.
 
     It does if no class needs a larger share of the capacity, up to the rounding of the shares.
@@ -258,7 +258,7 @@ def _pressed_rows(network: Network) -> list[int]:
             continue
         kept = [k for k in kept if not (shares[k] <= shares[i]).all()]
         kept.append(i)
-    return kept
+    return np.array(kept, dtype=np.int64)
 
 
 def _polished(network: Network, prices: Floats) -> Floats:

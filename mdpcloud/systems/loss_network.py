@@ -33,6 +33,7 @@ from mdpcloud.model.space import Lattice
 from mdpcloud.parameters import validate
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import Family
+from mdpcloud.queues.border import checked_choice
 from mdpcloud.queues.occupancy import LossLaw
 from mdpcloud.queues.product_form import LARGEST_LATTICE, points, product_form_law
 from mdpcloud.systems.base import Heuristic
@@ -48,6 +49,7 @@ __all__ = ["LossNetwork"]
 
 ROUNDING = 2.0**-53
 TINY = 1e-300  # probabilities below have fewer digits, or none
+SMALLEST, LARGEST = 1e-290, 1e290  # of rates, loads and costs
 LARGEST_NOTED = 1000  # capacity up to which the limit notes the fixed points
 ON_BOUNDARY = 1e-12  # of a capacity: what is spare there may be a rounding error
 
@@ -105,6 +107,7 @@ class LossNetwork:
     def __post_init__(self) -> None:
         validate(self)
         self._check_lengths()
+        self._check_range()
         capacities, _ = self._finite
         for j, needs in enumerate(zip(*self.requirements, strict=True)):
             if not any(needs):
@@ -134,6 +137,23 @@ class LossNetwork:
                 f"LossNetwork: requirements has {len(self.requirements)} rows for "
                 f"{len(self.capacities)} capacities; one row per resource is needed"
             )
+
+    def _check_range(self) -> None:
+        """Loads and costs within the range of floats, where they have all their digits."""
+        rates = scaled(self.arrival_rates, self.scale)
+        for j, (rate, mu) in enumerate(zip(rates, self.service_rates, strict=True)):
+            held = all(SMALLEST <= size <= LARGEST for size in (rate, rate / mu))
+            if self.arrival_rates[j] and not held:
+                raise InputError(
+                    f"LossNetwork: arrival_rates[{j}] times scale is {rate:g}, and over "
+                    f"service_rates[{j}] {rate / mu:g}; both must be 0, or within {SMALLEST:g} to "
+                    f"{LARGEST:g}, as floats have fewer digits or none beyond"
+                )
+            if not rate * self.costs[j] <= LARGEST:
+                raise InputError(
+                    f"LossNetwork: arrival_rates[{j}] times scale times rejection_costs[{j}] is "
+                    f"{rate * self.costs[j]:g}; it must be <= {LARGEST:g}"
+                )
 
     @classmethod
     def example(cls) -> Self:
@@ -260,7 +280,8 @@ class LossNetwork:
 
         See `mdpcloud.queues.product_form_law`. The errors are bounds: those of the law, and those
         of the two roundings of each load; a relative change of it changes a probability by at most
-        the largest number of jobs of that class times as much.
+        the largest number of jobs of that class times as much. A class without arrivals has
+        blocking 0: it has no job to be lost.
         """
         capacities, notes = self._finite
         sizes = points(np.array(capacities), np.array(self.requirements))
@@ -270,18 +291,19 @@ class LossNetwork:
         law = product_form_law(capacities, self._loads(self.scale), self.requirements)
         error = law.error + 2.1 * ROUNDING * (sum(self._largest_jobs) + 2.0)
         prices = [w * rate for w, rate in zip(self.costs, rates, strict=True)]
-        losses = [price * b for price, b in zip(prices, law.blocking, strict=True)]
+        blocking = self._of_arrivals(law.blocking)
+        losses = [price * b for price, b in zip(prices, blocking, strict=True)]
         cost = sum(losses)
         return Measures(
-            law.blocking,
+            blocking,
             law.mean_jobs,
             cost,
             errors={
-                "blocking": error * max(law.blocking) + TINY,
+                "blocking": error * max(blocking) + TINY,
                 "mean_jobs": error * max(law.mean_jobs),
                 "cost": (error + len(losses) * ROUNDING) * cost + TINY * sum(prices),
             },
-            notes=(*notes, *_underflows(law)),
+            notes=(*notes, *_underflows(law, self.arrival_rates)),
         )
 
     def fixed_point(self, form: Form = "kelly") -> FixedPoint:
@@ -304,9 +326,8 @@ class LossNetwork:
         from mdpcloud.limits.knapsack_fixed_point import knapsack_fixed_point
 
         forms = {"kelly": erlang_fixed_point, "knapsack": knapsack_fixed_point}
-        if form not in forms:
-            raise InputError(f"form must be one of {', '.join(map(repr, forms))}, not {form!r}")
-        return forms[form](self._loads(self.scale), self.requirements, self._finite[0])
+        solve = forms[checked_choice("form", form, FORMS)]
+        return solve(self._loads(self.scale), self.requirements, self._finite[0])
 
     def _approximations(self) -> list[str]:
         """What the fixed points say of a finite network, where they take no more than a moment."""
@@ -315,12 +336,18 @@ class LossNetwork:
         notes = []
         for form in FORMS:
             try:
-                blocking = self.fixed_point(form).blocking
+                blocking = self._of_arrivals(self.fixed_point(form).blocking)
             except SolveError:
                 continue
             numbers = ", ".join(f"{b:.6g}" for b in blocking)
             notes.append(f"Erlang's fixed point at scale {self.scale:g}, {form} form: {numbers}")
         return notes
+
+    def _of_arrivals(self, blocking: Sequence[float]) -> tuple[float, ...]:
+        """The probabilities of classes that have arrivals, and 0 for others."""
+        return tuple(
+            b if rate else 0.0 for b, rate in zip(blocking, self.arrival_rates, strict=True)
+        )
 
     def _loads(self, scale: float) -> list[float]:
         rates = scaled(self.arrival_rates, scale)
@@ -331,7 +358,8 @@ class LossNetwork:
     def limit(self) -> Measures:
         """Kelly's large-scale limit under complete sharing, per unit of the scale.
 
-        See `mdpcloud.limits.kelly`; the errors are certified.
+        See `mdpcloud.limits.kelly`; the errors are certified. A class without arrivals has blocking
+        0, as in `exact`.
 
         Examples
         --------
@@ -356,10 +384,11 @@ class LossNetwork:
             for i in critical
         ]
         notes += self._approximations()
+        blocking = self._of_arrivals(found.blocking)
         return Measures(
-            found.blocking,
+            blocking,
             found.jobs,
-            sum(p * b for p, b in zip(prices, found.blocking, strict=True)),
+            sum(p * b for p, b in zip(prices, blocking, strict=True)),
             errors={
                 "blocking": found.error,
                 "mean_jobs": found.jobs_error,
@@ -423,12 +452,12 @@ class LossNetwork:
         )
 
 
-def _underflows(law: LossLaw) -> list[str]:
+def _underflows(law: LossLaw, rates: Sequence[float]) -> list[str]:
     """Logarithms of probabilities that floats hardly hold."""
     return [
         f"log10 of the blocking probability of class {j} is {log / math.log(10.0):.6f}"
         for j, (b, log) in enumerate(zip(law.blocking, law.log_blocking, strict=True))
-        if b < TINY and math.isfinite(log)
+        if b < TINY and rates[j] and math.isfinite(log)
     ]
 
 

@@ -188,8 +188,9 @@ def test_the_fixed_point_is_that_of_the_finite_system_in_the_form_asked_for() ->
     for form in ("kelly", "knapsack"):
         known = case[f"efpa_{form}"]["L"]
         assert system.fixed_point(form).blocking == pytest.approx(known, rel=1e-9)
-    with pytest.raises(InputError, match="form must be one of 'kelly', 'knapsack'"):
-        system.fixed_point("erlang")  # type: ignore[arg-type]
+    for unknown in ("erlang", ["kelly"], None):
+        with pytest.raises(InputError, match="form must be one of 'kelly', 'knapsack'"):
+            system.fixed_point(unknown)  # type: ignore[arg-type]
 
 
 def test_the_limit_notes_what_the_fixed_points_say() -> None:
@@ -213,6 +214,33 @@ def test_the_limit_is_approached_by_the_exact_measures() -> None:
         assert limit.cost == pytest.approx(0.5, abs=1e-14)
         assert limit.notes[:2] == ("resource 0 is saturated", "resource 1 is saturated")
         assert np.array(exact.mean_jobs) / float(scale) == pytest.approx(limit.mean_jobs, rel=0.15)
+
+
+@settings(max_examples=20)
+@given(networks(), st.sets(st.integers(0, 1), min_size=1), st.sampled_from([1.0, 50.0]))
+def test_classes_without_arrivals_lose_nothing_and_leave_the_others_as_they_are(
+    system: LossNetwork, idle: set[int], load: float
+) -> None:
+    rates = tuple(load * rate * (j not in idle) for j, rate in enumerate(system.arrival_rates))
+    system = replace(system, arrival_rates=rates)
+    exact, limit, costs = system.exact(), system.limit(), system.costs
+    assert exact is not None
+    for found in (exact, limit):
+        assert all(found.blocking[j] == found.mean_jobs[j] == 0.0 for j in idle)
+        losses = [r * w * b for r, w, b in zip(rates, costs, found.blocking, strict=True)]
+        assert found.cost == pytest.approx(sum(losses))
+    if len(idle) == 1:
+        (j,) = {0, 1} - idle
+        used = [i for i, row in enumerate(system.requirements) if row[j]]
+        rows = tuple((system.requirements[i][j],) for i in used)
+        room = tuple(system.capacities[i] for i in used)
+        alone = LossNetwork((rates[j],), (system.service_rates[j],), rows, room)
+        one = alone.exact()
+        assert one is not None
+        assert exact.blocking[j] == pytest.approx(one.blocking[0], rel=1e-10)
+        assert limit.blocking[j] == pytest.approx(
+            alone.limit().blocking[0], abs=2.0 * limit.errors["blocking"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -270,6 +298,18 @@ def test_the_fluid_bound_grows_with_the_load_and_is_below_the_limit(
         ({"capacities": (0.2,)}, "it must be"),
         ({"rejection_costs": (1.0,)}, "rejection_costs has 1 numbers"),
         ({"scale": 0.0}, "scale must be a finite number > 0"),
+        (
+            {"arrival_rates": (1.0, 1e200), "rejection_costs": (1.0, 1e200)},
+            r"arrival_rates\[1\] times scale times rejection_costs\[1\] is inf",
+        ),
+        (
+            {"arrival_rates": (1.0, 1e200), "service_rates": (1.0, 1e-200)},
+            "over service_rates.1. inf",
+        ),
+        (
+            {"arrival_rates": (1e-200, 1.0), "service_rates": (1e200, 1.0)},
+            "over service_rates.0. 0",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(changes: dict[str, Any], message: str) -> None:
