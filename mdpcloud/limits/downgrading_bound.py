@@ -51,16 +51,18 @@ def fluid_bound(
     costs = np.array([0.0 * rates, downgrading_costs, lost])
     loads[1, 0], costs[1, 0] = 0.0, lost[0]  # class 0 is not downgraded
     prices = _prices(loads, costs)
-    least = np.min(costs[:, :, None] + prices * loads[:, :, None], axis=0)
-    values = rates @ least - prices * capacity
-    rounding = 4.0 * (rates.size + 4) * EPS * (rates @ least + prices * capacity)
-    return float(max((values - rounding).max(), 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        least = np.min(costs[:, :, None] + prices * loads[:, :, None], axis=0)
+        values = rates @ least - prices * capacity
+        values -= 4.0 * (rates.size + 4) * EPS * (rates @ least + prices * capacity)
+    # prices whose terms are beyond floating point are left out, as every one gives a bound
+    return float(max(values[np.isfinite(values)].max(), 0.0))
 
 
 def _prices(loads: Floats, costs: Floats) -> Floats:
     """Prices at which two choices of a class cost the same."""
     pairs = ((0, 1), (0, 2), (1, 2))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         found = [(costs[k] - costs[i]) / (loads[i] - loads[k]) for i, k in pairs]
     prices: Floats = np.concatenate([np.zeros(1), *found])
     return np.extract(np.isfinite(prices) & (prices >= 0.0), prices)

@@ -47,6 +47,7 @@ from mdpcloud.policies.family import Family
 from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.downgrading_policies import ThresholdPolicies, used
 from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
+from mdpcloud.systems.ranges import check_ranges
 
 __all__ = ["Downgrading"]
 
@@ -103,6 +104,7 @@ class Downgrading:
 
     def __post_init__(self) -> None:
         validate(self)
+        check_ranges(self)
         self._check_lengths()
         self._check_requirements()
         if self.threshold > self.capacity:

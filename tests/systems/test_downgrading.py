@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mdpcloud as mc
-from mdpcloud.errors import InputError, NoLimitError
+from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.systems.downgrading import Downgrading
 from tests.common.exact import solve_exactly
 from tests.models import reference
@@ -392,6 +392,52 @@ class TestLimit:
         path = link.fluid(40.0, times=[40.0])
         assert path.labels == ("mean_jobs[0]", "mean_jobs[1]")
         assert path.states[0] == pytest.approx(link.limit().mean_jobs, abs=1e-8)
+
+
+sizes = st.floats(-99.0, 99.0).map(lambda power: 10.0**power)
+tens = st.floats(-9.0, 9.0).map(lambda power: 10.0**power)
+
+
+class TestFarApart:
+    @given(
+        st.lists(sizes, min_size=6, max_size=6), st.lists(tens, min_size=2, max_size=2), st.data()
+    )
+    @settings(deadline=None)
+    def test_whatever_is_given_is_no_number_or_finite(self, wide, tame, data):
+        capacity = data.draw(st.floats(2.0, 100.0))
+        link = Downgrading(
+            (wide[0], wide[1]),
+            (wide[2], wide[3]),
+            (1, 2),
+            capacity,
+            data.draw(st.integers(0, 100)) / 100.0 * capacity,
+            (wide[4], wide[5]),
+            (0.0, tame[0]),
+            scale=1.0,
+        )
+        assert np.isfinite(link.fluid_bound())
+        try:
+            found = link.limit()
+        except (NoLimitError, SolveError):
+            return
+        numbers = (*found.blocking, *found.downgraded, *found.mean_jobs, found.cost)
+        assert np.isfinite([*numbers, *found.errors.values()]).all()
+        assert min(numbers) >= 0.0
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("rejection_costs", (1e308, 1e308)),
+            ("downgrading_costs", (0.0, 1e308)),
+            ("arrival_rates", (1e308, 1e308)),
+            ("service_rates", (1e308, 1e308)),
+            ("scale", 1e300),
+        ],
+    )
+    def test_beyond_the_range_of_sums_is_refused(self, name, value):
+        link = Downgrading((3.0, 4.0), (1.0, 1.0), (1, 2), 10.0, 8.0)
+        with pytest.raises(InputError, match=f"{name}.* must be 0 or in"):
+            replace(link, **{name: value})
 
 
 class TestSimulation:
