@@ -136,6 +136,26 @@ class TestFastRates:
         exact = [[2.0 * (1.0 - math.exp(-t)), 3.0] for t in (0.5, 1.0)]
         assert path.states == pytest.approx(np.array(exact), abs=path.error)
 
+    @given(links(), st.lists(st.floats(0.0, 5.0), min_size=4, max_size=4))
+    @settings(max_examples=5, deadline=None)
+    def test_a_link_with_rates_far_apart_comes_to_its_equilibrium(self, link, powers):
+        speeds = np.array([10.0**power for power in powers])[: len(link.requirements)]
+        speeds[0] = 1.0  # class 0 the slowest, as before, so that the point is stable
+        link = replace(
+            link,
+            arrival_rates=tuple(np.multiply(link.arrival_rates, speeds)),
+            service_rates=tuple(np.multiply(link.service_rates, speeds)),
+        )
+        try:
+            found = equilibrium(link)
+        except NoLimitError:
+            assume(False)
+        slowest = decay_rate(link, found)
+        assume(slowest > 0.02)
+        path = fluid_trajectory(link, 20.0 / slowest, times=[20.0 / slowest])
+        size = max(link.capacity, link.full_load)
+        assert path.states[0] == pytest.approx(found.jobs, abs=1e-5 * size + path.error)
+
 
 class TestWhatIsRefused:
     @pytest.mark.parametrize(
