@@ -9,9 +9,7 @@ and class j is lost with probability 1 - prod_i (1 - E_i)^{A_ij}. There is exact
 (F. P. Kelly, "Blocking probabilities in large circuit-switched networks", Adv. Appl. Prob. 18
 (1986) 473-505). It is poor where A_ij >= 2; see `mdpcloud.limits.knapsack_fixed_point` there.
 
-Newton's method solves it, with shorter steps where the residual does not fall, and, where that
-does not help either, by solving for one E_i after the other, which is coordinate descent in a
-convex function. It stops when the residual does not halve any more. The error is certified by
+It is solved by the unit loads v, see `mdpcloud.limits.fixed_point_loads`. The error is certified by
 Krawczyk's operator: with F(E) = E - T(E) and Y about F'(E)^{-1}, a box E +- w with
 
     |Y| |F(E)| + sup |1 - Y F'| w <= w,   the supremum over the box,
@@ -22,7 +20,6 @@ monotone in E, so that their values at the corners bound them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -31,17 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, SolveError
+from mdpcloud.limits.fixed_point_loads import blocked_by_loads, erlang_losses
 from mdpcloud.queues.border import checked_count
-from mdpcloud.queues.erlang import erlang_b
 from mdpcloud.queues.occupancy import checked_loads, checked_row
 
 __all__ = ["FixedPoint", "Network", "checked_network", "erlang_fixed_point", "refuse_unsolved"]
 
 ROUNDING = 2.0**-53
-STEPS = 500
-PATIENCE = 30  # steps that do not halve the residual
-SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of a step of Newton's method
-SMALL = 1e-13  # residual at which Newton's method has nothing more to gain
 GOOD = 1e-9  # residual above which a solution is none
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -114,14 +107,15 @@ def erlang_fixed_point(
     ([0.090148453283, 0.090148453283], 0.172170162938)
     """
     network = checked_network(loads, requirements, capacities)
-    found = _solved_kelly(network)
-    residual = float(np.abs(found - _units_blocked(network, found)).max())
+    solved = blocked_by_loads(network.loads, network.needs, network.room)
+    found, residual = solved.blocked, solved.residual
     refuse_unsolved(residual, found)
-    width, certified = _enclosed(network, found)
-    accepted = np.exp(np.log1p(-found) @ network.needs)
-    change = accepted * np.expm1((width / (1.0 - found)) @ network.needs) + 4.0 * ROUNDING
+    width, certified = _enclosed(network, np.minimum(found, 1.0 - ROUNDING))
+    logs = -solved.prices @ network.needs
+    moved = np.minimum((width * np.exp(solved.prices)) @ network.needs, 700.0)
+    change = np.minimum(np.exp(logs) * np.expm1(moved), 1.0) + 4.0 * ROUNDING
     return FixedPoint(
-        tuple((1.0 - accepted).tolist()),
+        tuple((0.0 - np.expm1(logs)).tolist()),
         tuple(found.tolist()),
         residual,
         float(change.max()),
@@ -131,32 +125,6 @@ def erlang_fixed_point(
 
 
 # --- Kelly's form ---------------------------------------------------------------------------------
-
-
-def _solved_kelly(network: Network) -> Floats:
-    point = np.full(network.room.size, 0.1)
-    best, residual, idle = point, math.inf, 0
-    for _ in range(STEPS):
-        image = _units_blocked(network, point)
-        now = float(np.abs(point - image).max())
-        idle = 0 if now < 0.5 * residual else idle + 1
-        if now < residual:
-            best, residual = point, now
-        if idle == PATIENCE or (idle == 2 and residual <= SMALL):
-            break
-        step = np.linalg.solve(np.eye(point.size) - _slope(network, point, image), image - point)
-        point = _stepped(network, point, step, now)
-    return best
-
-
-def _stepped(network: Network, point: Floats, step: Floats, before: float) -> Floats:
-    """The point after so much of a step that the residual falls, or after a round of its own."""
-    for share in SHARES:
-        other = np.clip(point + share * step, 0.0, 1.0 - ROUNDING)
-        after = float(np.abs(other - _units_blocked(network, other)).max())
-        if after <= (1.0 - 0.5 * share) * before or before <= SMALL:
-            return other
-    return _one_by_one(network, point)
 
 
 def _passing(network: Network, point: Floats) -> Floats:
@@ -174,12 +142,7 @@ def _unit_loads(network: Network, point: Floats) -> Floats:
 
 def _units_blocked(network: Network, point: Floats) -> Floats:
     """T(E)."""
-    return _erlang(network.room, _unit_loads(network, point))
-
-
-def _erlang(room: Integers, loads: Floats) -> Floats:
-    pairs = zip(room.tolist(), loads.tolist(), strict=True)
-    return np.array([erlang_b(c, v) for c, v in pairs])
+    return erlang_losses(network.room, _unit_loads(network, point))
 
 
 def _slope(network: Network, point: Floats, image: Floats) -> Floats:
@@ -207,24 +170,6 @@ def _slopes(
     low = steep[0][:, None] * units[0] / (1.0 - below)
     high = steep[1][:, None] * units[1] / (1.0 - above)
     return -high, -low
-
-
-def _one_by_one(network: Network, point: Floats) -> Floats:
-    """Solve for one E_i after the other."""
-    from scipy.optimize import brentq
-
-    point = point.copy()
-    for i in range(point.size):
-
-        def excess(e: float, i: int = i) -> float:
-            trial = np.array([*point[:i], e, *point[i + 1 :]])
-            return e - erlang_b(int(network.room[i]), float(_unit_loads(network, trial)[i]))
-
-        if excess(0.0) < 0.0:
-            point[i] = brentq(excess, 0.0, 1.0 - ROUNDING, xtol=1e-16)
-        else:
-            point[i] = 0.0
-    return point
 
 
 def _enclosed(network: Network, point: Floats) -> tuple[Floats, bool]:

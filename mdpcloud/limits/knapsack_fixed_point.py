@@ -8,8 +8,10 @@ better than Kelly's form where A_ij >= 2, but may have several solutions (S.-P. 
 Ross, "Reduced load approximations for multirate loss networks", IEEE Trans. Commun. 41 (1993)
 1222-1231).
 
-Repeated substitution, damped where the residual grows, stops when the residual no longer falls.
-The error is estimated by the rate at which it fell.
+Repeated substitution in log(1 - K_ij), damped where the residual grows, stops when the residual no
+longer falls: at high load 1 - K_ij goes as a negative power of the load, so that the logarithms
+move along a line, which damping follows however many resources hold the same jobs. The error is
+estimated by the rate at which the residual fell.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from mdpcloud.queues.knapsack import kaufman_roberts
 __all__ = ["knapsack_fixed_point"]
 
 ROUNDING = 2.0**-53
+TINY = 1e-300
 STEPS = 500
-LEAST_SHARE = 0.05  # of a step
-IDLE = 5  # steps without a smaller residual after which it stops
+LEAST_SHARE = 0.02  # of a step
+GROWTH = 1.1  # of the share, where the residual falls
+IDLE = 20  # steps without a smaller residual after which it stops
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -49,7 +53,7 @@ def knapsack_fixed_point(
     network = checked_network(loads, requirements, capacities)
     starts = np.zeros(network.needs.shape), np.where(network.needs > 0, 0.9, 0.0)
     one, other = (_substituted(network, start) for start in starts)
-    lost, other_lost = (_lost(found.point) for found in (one, other))
+    lost, other_lost = (0.0 - np.expm1(found.logs.sum(axis=0)) for found in (one, other))
     apart = float(np.abs(lost - other_lost).max())
     error = max(one.error, other.error) * network.needs.shape[0]
     same = "came to the same solution"
@@ -70,49 +74,45 @@ def knapsack_fixed_point(
 
 @dataclass(frozen=True, eq=False)
 class _Substitution:
-    """Where it ended, the residual there, and the estimated error."""
+    """Where it ended, log(1 - K) there, the residual, and the estimated error."""
 
     point: Floats
+    logs: Floats
     residual: float
     error: float
 
 
 def _substituted(network: Network, start: Floats) -> _Substitution:
-    """Repeated substitution, damped where the residual grows."""
-    point, share, idle = start, 1.0, 0
-    kept, residuals = start, [math.inf]
+    """Repeated substitution in the logarithms of 1 - K, damped where the residual grows."""
+    logs, share, idle = np.log1p(-start), 1.0, 0
+    kept, residuals = logs, [math.inf]
     for _ in range(STEPS):
-        change = _requests_blocked(network, point) - point
-        residual = float(np.abs(change).max())
+        image = _log_acceptance(network, logs)
+        residual = float(np.abs(image - logs).max())
         if residual < residuals[-1]:
-            kept, idle = point, 0
+            kept, idle, share = logs, 0, min(GROWTH * share, 1.0)
             residuals.append(residual)
         else:
             share, idle = max(0.5 * share, LEAST_SHARE), idle + 1
         if idle == IDLE or residual == 0.0:
             break
-        point = point + share * change
-    best = residuals[-1]
-    refuse_unsolved(best, kept)
+        logs = logs + share * (image - logs)
+    best, point = residuals[-1], 0.0 - np.expm1(kept)
+    apart = float(np.abs(np.expm1(_log_acceptance(network, kept)) - np.expm1(kept)).max())
+    refuse_unsolved(apart, point)
     fall = max(best, ROUNDING) / max(residuals[1], ROUNDING)
     rate = min(0.99, fall ** (1.0 / max(len(residuals) - 2, 1)) if fall < 1.0 else 0.5)
-    return _Substitution(kept, best, (best + 8.0 * ROUNDING) / (1.0 - rate))
+    return _Substitution(point, kept, apart, (best + 8.0 * ROUNDING) / (1.0 - rate))
 
 
-def _requests_blocked(network: Network, point: Floats) -> Floats:
-    """The right-hand side of the knapsack form."""
-    found = np.zeros(point.shape)
+def _log_acceptance(network: Network, logs: Floats) -> Floats:
+    """The right-hand side of the knapsack form, as logarithms of 1 - K."""
+    found = np.zeros(logs.shape)
     for i, needs in enumerate(network.needs):
-        others = np.delete(point, i, axis=0)
-        thinned = network.loads * np.prod(1.0 - others, axis=0)
+        thinned = network.loads * np.exp(np.delete(logs, i, axis=0).sum(axis=0))
         here = needs > 0
         if here.any():
             loads, sizes = thinned[here].tolist(), needs[here].tolist()
-            found[i, here] = kaufman_roberts(int(network.room[i]), loads, sizes).blocking
-    return found
-
-
-def _lost(point: Floats) -> Floats:
-    """Probability per class that some resource blocks."""
-    found: Floats = -np.expm1(np.log1p(-np.minimum(point, 1.0 - ROUNDING)).sum(axis=0))
+            law = kaufman_roberts(int(network.room[i]), loads, sizes)
+            found[i, here] = np.log(np.maximum(law.acceptance, TINY))
     return found

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import fsolve
 
@@ -152,8 +152,49 @@ def test_large_and_overloaded_networks_are_solved() -> None:
 
 def test_what_is_not_solved_is_refused_with_what_was_found() -> None:
     with pytest.raises(SolveError, match="solved to") as caught:
-        knapsack_fixed_point([1e3] * 3, [[1, 1, 0], [0, 1, 1], [5, 0, 1]], [10, 10, 10])
-    assert np.shape(caught.value.partial) == (3, 3)
+        knapsack_fixed_point([1e6, 20.0], [[1, 2], [3, 0]], [4, 5])
+    assert np.shape(caught.value.partial) == (2, 2)
+
+
+powers = st.floats(-6.0, 9.0).map(lambda power: 10.0**power)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.one_of(st.just(0.0), powers), min_size=2, max_size=2),
+    st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=2), min_size=2, max_size=2),
+    st.lists(st.integers(4, 30), min_size=3, max_size=3),
+)
+@example([1e6, 0.0], [[2, 0], [4, 0]], [5, 12, 4])
+@example([1e9, 1e6], [[1, 0], [1, 0]], [30, 8, 4])
+def test_kellys_form_is_solved_at_any_load_also_on_dependent_resources(
+    loads: list[float], rows: list[list[int]], room: list[int]
+) -> None:
+    rows = [*rows, rows[0]]
+    found = erlang_fixed_point(loads, rows, room)
+    passed = 1.0 - np.array(found.blocking)
+    carried = np.array(rows) @ (loads * passed)
+    assert found.residual < 1e-9
+    for e, c, used in zip(found.by_resource, room, carried, strict=True):
+        # E is Erlang's loss at the load that carries as much, C - 1/(1 - E) near E = 1
+        assert used <= c * (1 + 1e-12) + 1e-14 * sum(loads)
+        if 0.0 < e < 0.999:
+            assert erlang_b(c, used / (1.0 - e)) == pytest.approx(e, abs=1e-9 + 1e-13 * sum(loads))
+
+
+@pytest.mark.parametrize("load", [1.0, 30.0, 1e3, 1e6])
+@pytest.mark.parametrize("rows", [[[1, 1], [1, 1]], [[2, 1], [4, 2]], [[1, 1], [1, 1], [1, 1]]])
+def test_the_knapsack_form_is_solved_on_dependent_resources(
+    load: float, rows: list[list[int]]
+) -> None:
+    room = [5, 12, 9][: len(rows)]
+    found = knapsack_fixed_point([load, load], rows, room)
+    blocked = np.array(found.by_resource)
+    assert found.residual < 1e-9
+    for i, (row, c) in enumerate(zip(rows, room, strict=True)):
+        thinned = load * np.prod(1.0 - np.delete(blocked, i, axis=0), axis=0)
+        law = kaufman_roberts(c, thinned.tolist(), row)
+        assert blocked[i] == pytest.approx(law.blocking, abs=1e-8 + 1e-15 * load)
 
 
 @pytest.mark.parametrize("form", [erlang_fixed_point, knapsack_fixed_point])

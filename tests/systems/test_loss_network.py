@@ -198,7 +198,7 @@ def test_the_limit_notes_what_the_fixed_points_say() -> None:
     notes = LossNetwork(case["rho"], (1.0, 1.0), case["A"], case["C"]).limit().notes
     assert "kelly form: 0.117466, 0.123025" in notes[-2]
     assert "knapsack form: 0.165652, 0.207645" in notes[-1]
-    hard = LossNetwork((1e3,) * 3, (1.0,) * 3, ((1, 1, 0), (0, 1, 1), (5, 0, 1)), (10.0,) * 3)
+    hard = LossNetwork((1e6, 20.0), (1.0, 1.0), ((1, 2), (3, 0)), (4.0, 5.0))
     assert sum("fixed point" in note for note in hard.limit().notes) == 1
     assert not any("fixed point" in note for note in link().limit().notes)
 
