@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from mdpcloud.errors import InputError, NoLimitError
 from mdpcloud.limits.cooperation import conditions
 from mdpcloud.limits.cooperation_point import Pair, TwoCentres, balance, inner, kept
-from mdpcloud.limits.trajectory import Mode, Trajectory, integrate
+from mdpcloud.limits.trajectory import Mode, Trajectory, checked_numbers, integrate
 
 __all__ = ["trajectory"]
 
@@ -101,7 +101,7 @@ class _Fluid:
         self.capacities = np.array(centres.capacities)
 
     def check(self, start: Sequence[float]) -> None:
-        x = np.asarray(start, float)
+        x = checked_numbers("start", start)
         if x.shape != (4,) or not (x >= 0.0).all():
             raise InputError(f"start must be four numbers >= 0, {', '.join(LABELS)}; not {start!r}")
         over = self.uses @ x - self.capacities

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 
 from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean
 
 __all__ = ["checked_choice", "checked_count", "checked_number"]
 
@@ -52,5 +53,7 @@ def checked_choice(name: str, value: object, allowed: Sequence[str]) -> str:
     'end_service'
     """
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        near = did_you_mean(value, allowed) if isinstance(value, str) else ""
+        known = ", ".join(map(repr, allowed))
+        raise InputError(f"{name} must be one of {known}, got {value!r}{near}")
     return value

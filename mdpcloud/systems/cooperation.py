@@ -40,6 +40,7 @@ from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.cooperation_centres import Centres, LevelRules
 from mdpcloud.systems.cooperation_model import boxed_model, lattice_model, parted_model
 from mdpcloud.systems.measures import Measures, per_job, scaled, scaled_count
+from mdpcloud.systems.ranges import check_ranges
 
 if TYPE_CHECKING:
     from mdpcloud.limits.trajectory import Trajectory
@@ -113,6 +114,7 @@ class Cooperation:
 
     def __post_init__(self) -> None:
         validate(self)
+        check_ranges(self)
         self._check_lengths()
         if not any(map(any, self.arrival_rates)):
             raise InputError("Cooperation: arrival_rates are all 0; one at least must be > 0")

@@ -179,8 +179,10 @@ def test_classes_without_arrivals_keep_their_places(name: str) -> None:
 def test_a_scale_beyond_what_can_be_counted_is_refused() -> None:
     with pytest.raises(mc.InputError, match=r"above 2\^53"):
         scaled_count("servers", 4.0, 1e300)
-    with pytest.raises(mc.InputError, match=r"above 2\^53"):
+    with pytest.raises(mc.InputError, match="scale must be 0 or in"):
         mc.systems.TrunkReservation((1.0, 1.0), (1.0, 1.0), (4, 4), 1, scale=1e300)
+    with pytest.raises(mc.InputError, match=r"above 2\^53"):
+        dataclasses.replace(mc.systems.Cooperation.example(), scale=1e80)
 
 
 def test_tiny_measures_do_not_lose_the_others() -> None:
