@@ -10,11 +10,8 @@ the dual of: maximise sum_j x_j - x_j log(x_j / rho_j) over x >= 0 with A x <= c
 unique, y need not be. On one resource, b = e^{-y} is the root of sum_j A_j rho_j b^{A_j} = c in
 (0, 1); it is 1 where the load does not exceed the capacity.
 
-Classes without load and resources that are large enough for all of it are left out first. cvxpy
-gives y to a few digits. Newton's method on the resources with y_i > 0 goes on until the residual
-r_i = c_i - (A x)_i there, or its negative part where y_i = 0, no longer falls; where dependent
-resources have prices, some are moved to the others. If the error that is certified then is not
-small, the saturated resources may be others: a few are all tried.
+Classes without load and resources that are large enough for all of it are left out first. How the
+prices are found is told in `mdpcloud.limits.kelly_prices`.
 
 The error is certified, see `mdpcloud.limits.kelly_certificate`.
 """
@@ -22,28 +19,23 @@ The error is certified, see `mdpcloud.limits.kelly_certificate`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.limits.kelly_certificate import Network, certificate
+from mdpcloud.limits.kelly_prices import candidates, dual_prices, link_price
 from mdpcloud.queues.border import checked_count, checked_number
 
 __all__ = ["KellyLimit", "convex_dual", "kelly_limit", "link_root"]
 
-STEPS = 60  # of Newton's method
-HALVINGS = 30
 ROUNDING = 2.0**-53
 SMALL = 1e-12  # error with which no others are tried
 LARGEST_ERROR = 1e-6
-MOST_TRIED = 6  # resources whose subsets are tried
-TINY_SHARE = 1e-12  # of a change of prices: rounding
-FREE = 1e-4  # prices below it are first taken for 0 where there is spare capacity
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -134,29 +126,14 @@ def link_root(loads: Sequence[float], sizes: Sequence[int], capacity: float) -> 
     (0.7807764064044151, 0.7807764064044151)
     """
     network = _checked(loads, [sizes], [capacity])
-    return math.exp(-_link_price(network))
-
-
-def _link_price(network: Network) -> float:
-    """The price of one resource."""
-    from scipy.optimize import brentq
-
-    def excess(y: float) -> float:
-        return -float(network.spare(np.array([y]))[0])
-
-    if excess(0.0) <= 0.0:
-        return 0.0
-    used = (network.needs[0] > 0.0) & (network.loads > 0.0)
-    surplus = float(np.log(network.loads @ network.needs[0] / network.room[0]))
-    largest = surplus / float(network.needs[0, used].min())
-    return float(brentq(excess, 0.0, 1.01 * largest + 1e-15, xtol=1e-300, rtol=1e-15))
+    return math.exp(-link_price(network))
 
 
 def convex_dual(
     loads: Sequence[float], requirements: Sequence[Sequence[int]], capacities: Sequence[float]
 ) -> tuple[float, ...]:
     """The prices y by cvxpy, to a few digits; parameters are those of `kelly_limit`."""
-    return tuple(_by_cvxpy(_checked(loads, requirements, capacities)).tolist())
+    return tuple(dual_prices(_checked(loads, requirements, capacities)).tolist())
 
 
 # --- solution -------------------------------------------------------------------------------------
@@ -178,7 +155,7 @@ def _best(network: Network) -> _Certified:
         shift = np.full(network.loads.size, 2.0 * ROUNDING)  # of loads that are quotients
         return _Certified(np.zeros(0), 0.0, shift, 0.0)
     best: _Certified | None = None
-    for prices in _candidates(network):
+    for prices in candidates(network):
         gap, shift = certificate(network, prices)
         error = float(_errors(prices @ network.needs, shift).max())
         if best is None or error < best.error:
@@ -187,61 +164,6 @@ def _best(network: Network) -> _Certified:
             break
     assert best is not None
     return best
-
-
-def _candidates(network: Network) -> Iterator[Floats]:
-    """Prices that may be the best ones, the likely ones first."""
-    rows = network.room.size
-    if rows == 1:
-        yield np.array([_link_price(network)])
-        return
-    start = _by_cvxpy(network)
-    first = _polished(network, start)
-    yield first
-    yield _polished(network, _independent(network, first))
-    for size in range(1, rows + 1 if rows <= MOST_TRIED else 1):
-        for chosen in map(list, combinations(range(rows), size)):
-            part = Network(network.loads, network.needs[chosen], network.room[chosen])
-            prices = np.zeros(rows)
-            alone = np.array([_link_price(part)]) if size == 1 else _polished(part, start[chosen])
-            prices[chosen] = alone
-            yield prices
-
-
-def _independent(network: Network, prices: Floats) -> Floats:
-    """Prices with the same sums A^T y and no higher a cost c y on independent resources."""
-    prices = prices.copy()
-    while True:
-        active = np.flatnonzero(prices > 0.0)
-        rows = network.needs[active]
-        if np.linalg.matrix_rank(rows) == active.size:
-            return prices
-        change = np.linalg.svd(rows.T)[2][-1]  # of prices, without effect on the sums
-        if network.room[active] @ change > 0.0:
-            change = -change
-        with np.errstate(divide="ignore"):
-            steps = np.where(change < -TINY_SHARE, prices[active] / -change, np.inf)
-        prices[active] = np.maximum(prices[active] + steps.min() * change, 0.0)
-        prices[active[steps.argmin()]] = 0.0
-
-
-def _by_cvxpy(network: Network) -> Floats:
-    import cvxpy
-
-    cp: Any = cvxpy
-
-    unit = float(network.room.max())
-    prices = cp.Variable(network.room.size, nonneg=True)
-    jobs = (network.loads / unit) @ cp.exp(-network.needs.T @ prices)
-    problem = cp.Problem(cp.Minimize(jobs + (network.room / unit) @ prices))
-    try:
-        problem.solve(solver=cp.CLARABEL)
-    except cp.SolverError as error:
-        raise SolveError(f"cvxpy did not solve the dual problem: {error}") from None
-    if prices.value is None:
-        raise SolveError(f"cvxpy did not solve the dual problem: {problem.status}")
-    found: Floats = np.maximum(np.asarray(prices.value, dtype=float), 0.0)
-    return found
 
 
 def _pressed_rows(network: Network) -> NDArray[np.int64]:
@@ -259,39 +181,6 @@ def _pressed_rows(network: Network) -> NDArray[np.int64]:
         kept = [k for k in kept if not (shares[k] <= shares[i]).all()]
         kept.append(i)
     return np.array(kept, dtype=np.int64)
-
-
-def _polished(network: Network, prices: Floats) -> Floats:
-    """Newton's method on the resources in use, as long as the residual falls."""
-    prices = np.where((prices < FREE) & (network.spare(prices) > 0.0), 0.0, prices)
-    residual = _residual(network, prices)
-    for _ in range(STEPS):
-        step = _newton_step(network, prices)
-        for halving in range(HALVINGS):
-            other = np.maximum(prices + 0.5**halving * step, 0.0)
-            after = _residual(network, other)
-            if after < residual:
-                break
-        else:
-            return prices
-        prices, residual = other, after
-    return prices
-
-
-def _newton_step(network: Network, prices: Floats) -> Floats:
-    spare = network.spare(prices)
-    free = (prices > 0.0) | (spare < 0.0)
-    rows = network.needs[free]
-    slope = (rows * network.jobs(prices)) @ rows.T
-    step = np.zeros(prices.size)
-    step[free] = -np.linalg.lstsq(slope, spare[free], rcond=None)[0]
-    return step
-
-
-def _residual(network: Network, prices: Floats) -> float:
-    """Largest relative violation of the conditions of optimality."""
-    spare = network.spare(prices) / network.room
-    return float(np.where(prices > 0.0, np.abs(spare), np.maximum(-spare, 0.0)).max())
 
 
 def _errors(logs: Floats, shift: Floats) -> Floats:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mdpcloud.errors import InputError
+from mdpcloud.errors import InputError, SolveError
 from mdpcloud.limits.erlang import limiting_blocking
 from mdpcloud.limits.kelly import KellyLimit, convex_dual, kelly_limit, link_root
 from mdpcloud.queues import kaufman_roberts, product_form_law
@@ -128,6 +128,27 @@ def test_every_link_has_a_limit_within_its_error(
                 assert abs(Decimal(blocking) - (1 - passing)) <= Decimal(limit.error)
             assert abs(Decimal(jobs) - Decimal(load) * passing) <= Decimal(limit.jobs_error)
     assert limit.error <= 1e-12
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.floats(-9.0, 9.0).map(lambda power: 10.0**power), min_size=3, max_size=3),
+    st.lists(st.lists(st.integers(0, 7), min_size=3, max_size=3), min_size=2, max_size=3),
+    st.lists(st.floats(-2.0, 3.0).map(lambda power: 10.0**power), min_size=3, max_size=3),
+)
+@example([1.6e5, 6.9e-9, 1.0], [[7, 1, 0], [1, 2, 0]], [0.1357, 0.02376, 1.0])
+def test_networks_of_loads_over_many_decades_meet_the_conditions_of_optimality(
+    rho: list[float], rows: list[list[int]], room: list[float]
+) -> None:
+    try:
+        limit = kelly_limit(rho, rows, room[: len(rows)])
+    except SolveError:  # saturated rows that are dependent up to rounding
+        return
+    needs, prices, spare = np.array(rows), np.array(limit.prices), np.array(limit.spare)
+    slack = 1e-12 * np.array(room[: len(rows)]) + needs.sum(axis=1) * limit.jobs_error
+    assert (spare >= -slack).all()
+    assert (np.where(prices > 0.0, spare, 0.0) <= slack).all()
+    assert -np.log(np.array(limit.jobs) / rho) == pytest.approx(prices @ needs, rel=1e-12, abs=1e-9)
 
 
 @given(st.floats(-17.0, -3.0), st.sampled_from([1.0, 1.5, 1.9]))
