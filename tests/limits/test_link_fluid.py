@@ -59,6 +59,12 @@ def test_a_boundary_that_slow_jobs_hold_is_left_once_they_are_gone() -> None:
     assert path.states[-1] == pytest.approx([0.6, 0.5 * math.exp(-4.0)], abs=1e-6)
 
 
+def test_a_class_of_hardly_any_jobs_leaves_the_path_of_the_others() -> None:
+    path = link_fluid([1e-6, 1000.0], [1.0, 1.0], [7, 4], 1.0, 5.0, times=[5.0])
+    assert path.states[0, 1] == pytest.approx(0.25, abs=1e-8)
+    assert 0.0 <= path.states[0, 0] < 1e-6
+
+
 @settings(max_examples=5)
 @given(
     st.lists(st.floats(0.1, 2.0), min_size=2, max_size=2),
