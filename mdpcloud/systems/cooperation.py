@@ -12,8 +12,8 @@ Source: G. Thompson, "Stochastic models for resource allocation in large distrib
 thesis, UPMC 2017), chapter 3, with requirements ((R, 1), (1, C)) in two centres. Left open there,
 and chosen here: a job that is sent to a centre where it does not fit is rejected (``remote_full``),
 a job of type p at centre p below its level that does not fit is sent as well (``unfit``), and the
-conditions of the limit are completed in `mdpcloud.limits.cooperation`. The list of known errors of
-that text has none for this chapter.
+conditions of the limit are completed in `mdpcloud.limits.cooperation.equilibrium`. The list of
+known errors of that text has none for this chapter.
 
 More centres, types and resources are an extension: centre k sends to centre k + 1, the last one to
 centre 0, and guards resource k against type k, both counted round (modulo their number).
@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from annotated_types import Ge, Gt, MinLen, Unit
 
 from mdpcloud.errors import InputError, NoLimitError
-from mdpcloud.limits.cooperation import TwoCentres, equilibrium
-from mdpcloud.limits.cooperation_bound import least_cost
+from mdpcloud.limits.cooperation.bound import least_cost
+from mdpcloud.limits.cooperation.equilibrium import TwoCentres, equilibrium
 from mdpcloud.model.model import Model
 from mdpcloud.parameters import validate
 from mdpcloud.policies.family import Family
@@ -288,7 +288,7 @@ class Cooperation:
         ------
         NoLimitError
             When there are other than two centres, types and resources, or a condition of
-            `mdpcloud.limits.cooperation` is violated.
+            `mdpcloud.limits.cooperation.equilibrium` is violated.
 
         Examples
         --------
@@ -319,7 +319,7 @@ class Cooperation:
         )
 
     def fluid_bound(self) -> float:
-        """A lower bound of the optimal cost, cost/time; see `mdpcloud.limits.cooperation_bound`."""
+        """A lower bound of the optimal cost, cost/time; see `mdpcloud.limits.cooperation.bound`."""
         centres = self._centres
         return least_cost(
             [scaled(row, self.scale) for row in self.arrival_rates],
@@ -352,7 +352,7 @@ class Cooperation:
         NoLimitError
             As `limit`; and when a resource is used up on the way.
         """
-        from mdpcloud.limits.cooperation_fluid import trajectory
+        from mdpcloud.limits.cooperation.fluid import trajectory
 
         begin = (0.0,) * 4 if start is None else start
         return trajectory(self._two_centres(), horizon, begin, times)

@@ -9,7 +9,7 @@ arrive at rate lambda_j and are taken in full (A_j units, served at rate mu_j), 
 
 with downgrading costs w_j and rejection costs v_j. The policy D(C0) of the source takes jobs in
 full while u < C0, downgrades them while C0 <= u < C and rejects them at u = C; its limit is that of
-`mdpcloud.limits.downgrading`.
+`mdpcloud.limits.downgrading.equilibrium`.
 
 Sources: C. Fricker, F. Guillemin, P. Robert and G. Thompson, "Allocation schemes of resources with
 downgrading", Adv. Appl. Prob. 49 (2017) (arXiv 1604.00894); G. Thompson, "Stochastic models for
@@ -33,12 +33,12 @@ import numpy as np
 from annotated_types import Ge, Gt, MinLen, Unit
 
 from mdpcloud.errors import InputError
-from mdpcloud.limits.downgrading import Link, equilibrium
-from mdpcloud.limits.downgrading_bound import fluid_bound
-from mdpcloud.limits.downgrading_filled import is_filled, limit_when_filled
-from mdpcloud.limits.downgrading_fluid import fluid_trajectory
+from mdpcloud.limits.downgrading.bound import fluid_bound
+from mdpcloud.limits.downgrading.equilibrium import Link, equilibrium
+from mdpcloud.limits.downgrading.filled import is_filled, limit_when_filled
+from mdpcloud.limits.downgrading.fluid import fluid_trajectory
+from mdpcloud.limits.downgrading.wiener_hopf import WalkLaw, walk_law
 from mdpcloud.limits.trajectory import Trajectory
-from mdpcloud.limits.wiener_hopf import WalkLaw, walk_law
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model
 from mdpcloud.model.space import Lattice
@@ -253,7 +253,7 @@ class Downgrading:
         NoLimitError
             See `mdpcloud.limits.downgrading.equilibrium`.
         SolveError
-            See `mdpcloud.limits.downgrading_filled`.
+            See `mdpcloud.limits.downgrading.filled`.
         """
         link = self._link
         found = limit_when_filled(link, self.unfit) if is_filled(link) else equilibrium(link)
@@ -280,7 +280,7 @@ class Downgrading:
         start: Sequence[float] | None = None,
         times: Sequence[float] | None = None,
     ) -> Trajectory:
-        """The fluid limit of D(C0), see `mdpcloud.limits.downgrading_fluid.fluid_trajectory`."""
+        """The fluid limit of D(C0), see `mdpcloud.limits.downgrading.fluid.fluid_trajectory`."""
         return fluid_trajectory(self._link, horizon, start, times)
 
     def walk(self) -> WalkLaw:
@@ -291,7 +291,7 @@ class Downgrading:
         NoLimitError
             When the link does not stay at its threshold.
         SolveError
-            See `mdpcloud.limits.wiener_hopf.walk_law`.
+            See `mdpcloud.limits.downgrading.wiener_hopf.walk_law`.
         """
         freed = np.multiply(self.service_rates, equilibrium(self._link).jobs)
         return walk_law(self.arrival_rates, freed.tolist(), self.requirements)
@@ -299,7 +299,7 @@ class Downgrading:
     def fluid_bound(self) -> float:
         """Lower bound of the optimal cost of the finite link, cost/time.
 
-        See `mdpcloud.limits.downgrading_bound`.
+        See `mdpcloud.limits.downgrading.bound`.
         """
         return fluid_bound(
             scaled(self.arrival_rates, self.scale),

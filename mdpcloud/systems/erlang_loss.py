@@ -33,7 +33,7 @@ from mdpcloud.systems.base import Heuristic
 from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled_count
 
 if TYPE_CHECKING:
-    from mdpcloud.limits.erlang import Correction
+    from mdpcloud.limits.loss.erlang import Correction
     from mdpcloud.limits.trajectory import Trajectory
 
 __all__ = ["ErlangLoss"]
@@ -236,7 +236,7 @@ class ErlangLoss:
         >>> limit.regime, round(limit.blocking[0], 12), limit.mean_jobs
         ('overload', 0.2, (1.0,))
         """
-        from mdpcloud.limits.erlang import limiting_blocking
+        from mdpcloud.limits.loss.erlang import limiting_blocking
 
         rho = self.load_per_server
         near = abs(rho - 1.0) <= ON_BOUNDARY
@@ -264,9 +264,9 @@ class ErlangLoss:
     def corrected(self) -> Correction:
         """The limit and its next term, at the number of servers of the finite system.
 
-        See `mdpcloud.limits.erlang`.
+        See `mdpcloud.limits.loss.erlang`.
         """
-        from mdpcloud.limits.erlang import corrected_blocking
+        from mdpcloud.limits.loss.erlang import corrected_blocking
 
         servers = self._finite[0]
         load = self._load / servers
@@ -287,7 +287,7 @@ class ErlangLoss:
             Busy servers at time 0; none by default.
         times : sequence of float, optional
         """
-        from mdpcloud.limits.link_fluid import link_fluid
+        from mdpcloud.limits.loss.fluid import link_fluid
 
         rates = (self.arrival_rate,), (self.service_rate,)
         return link_fluid(*rates, (1,), self.servers, horizon, start, times)

@@ -41,7 +41,7 @@ from mdpcloud.systems.loss_network_policies import fits, reservation_families, s
 from mdpcloud.systems.measures import Bounds, Measures, per_job, scaled, scaled_count
 
 if TYPE_CHECKING:
-    from mdpcloud.limits.fixed_point import FixedPoint
+    from mdpcloud.limits.loss.fixed_point import FixedPoint
     from mdpcloud.limits.trajectory import Trajectory
     from mdpcloud.simulate.protocol import Simulation
 
@@ -313,8 +313,8 @@ class LossNetwork:
         ----------
         form : {"kelly", "knapsack"}
             Units blocked one by one, with a unique solution; or jobs as one request, which is
-            better where they need several units. See `mdpcloud.limits.fixed_point` and
-            `mdpcloud.limits.knapsack_fixed_point`.
+            better where they need several units. See `mdpcloud.limits.loss.fixed_point` and
+            `mdpcloud.limits.loss.knapsack_fixed_point`.
 
         Examples
         --------
@@ -322,8 +322,8 @@ class LossNetwork:
         >>> round(series.fixed_point().blocking[0], 9), round(series.exact().blocking[0], 9)
         (0.172170163, 0.121661064)
         """
-        from mdpcloud.limits.fixed_point import erlang_fixed_point
-        from mdpcloud.limits.knapsack_fixed_point import knapsack_fixed_point
+        from mdpcloud.limits.loss.fixed_point import erlang_fixed_point
+        from mdpcloud.limits.loss.knapsack_fixed_point import knapsack_fixed_point
 
         forms = {"kelly": erlang_fixed_point, "knapsack": knapsack_fixed_point}
         solve = forms[checked_choice("form", form, FORMS)]
@@ -358,8 +358,8 @@ class LossNetwork:
     def limit(self) -> Measures:
         """Kelly's large-scale limit under complete sharing, per unit of the scale.
 
-        See `mdpcloud.limits.kelly`; the errors are certified. A class without arrivals has blocking
-        0, as in `exact`.
+        See `mdpcloud.limits.loss.kelly`; the errors are certified. A class without arrivals has
+        blocking 0, as in `exact`.
 
         Examples
         --------
@@ -367,7 +367,7 @@ class LossNetwork:
         >>> limit.regime, [round(b, 12) for b in limit.blocking]
         ('overload', [0.275255128608, 0.474744871392])
         """
-        from mdpcloud.limits.kelly import kelly_limit
+        from mdpcloud.limits.loss.kelly import kelly_limit
 
         found = kelly_limit(self._loads(1.0), self.requirements, self.capacities)
         prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
@@ -418,7 +418,7 @@ class LossNetwork:
         NoLimitError
             When there are several resources.
         """
-        from mdpcloud.limits.link_fluid import link_fluid
+        from mdpcloud.limits.loss.fluid import link_fluid
 
         if len(self.capacities) > 1:
             raise NoLimitError(
@@ -439,9 +439,9 @@ class LossNetwork:
     def fluid_bound(self) -> float:
         """Lower bound of the cost of every policy of the finite system.
 
-        See `mdpcloud.limits.loss_bound`: accepted jobs are within the capacities on average.
+        See `mdpcloud.limits.loss.bound`: accepted jobs are within the capacities on average.
         """
-        from mdpcloud.limits.loss_bound import least_rejection_cost
+        from mdpcloud.limits.loss.bound import least_rejection_cost
 
         return least_rejection_cost(
             scaled(self.arrival_rates, self.scale),

@@ -32,10 +32,10 @@ from typing import Annotated, Any, ClassVar, Self
 from annotated_types import Ge, Gt, Le, MinLen, Unit
 
 from mdpcloud.errors import InputError
-from mdpcloud.limits.offloading import PairLimit, pair_limit
-from mdpcloud.limits.offloading_bound import least_loss
-from mdpcloud.limits.offloading_fluid import fluid_path
-from mdpcloud.limits.ring import Overflow, ring_limit
+from mdpcloud.limits.offloading.bound import least_loss
+from mdpcloud.limits.offloading.fluid import fluid_path
+from mdpcloud.limits.offloading.regimes import PairLimit, pair_limit
+from mdpcloud.limits.offloading.ring import Overflow, ring_limit
 from mdpcloud.limits.trajectory import Trajectory
 from mdpcloud.model.event import Action, Event, step
 from mdpcloud.model.model import Model

@@ -49,7 +49,7 @@ from mdpcloud.systems.ranges import check_ranges
 
 if TYPE_CHECKING:
     from mdpcloud.limits.trajectory import Trajectory
-    from mdpcloud.limits.trunk_reservation_thresholds import ThresholdCosts
+    from mdpcloud.limits.trunk_reservation.thresholds import ThresholdCosts
 
 __all__ = ["TrunkReservation"]
 
@@ -264,7 +264,7 @@ class TrunkReservation:
         >>> limit.regime, [round(b, 12) for b in limit.blocking]
         ('both_saturated', [0.421361650989, 0.385758899341])
         """
-        from mdpcloud.limits.trunk_reservation import trunk_reservation_limit
+        from mdpcloud.limits.trunk_reservation.regimes import trunk_reservation_limit
 
         found = trunk_reservation_limit(self.arrival_rates, self.capacities, self.reserved)
         prices = [w * rate for w, rate in zip(self.costs, self.arrival_rates, strict=True)]
@@ -325,7 +325,7 @@ class TrunkReservation:
             Busy servers at time 0, at most ``servers``; none by default.
         times : sequence of float, optional
         """
-        from mdpcloud.limits.offloading_fluid import fluid_path
+        from mdpcloud.limits.offloading.fluid import fluid_path
 
         return fluid_path(
             self.arrival_rates,
@@ -346,7 +346,7 @@ class TrunkReservation:
         >>> round(system.fluid_bound(), 12)
         0.5
         """
-        from mdpcloud.limits.offloading_bound import least_loss
+        from mdpcloud.limits.offloading.bound import least_loss
 
         servers, _ = self._finite
         capacities = [mu * count for mu, count in zip(self.service_rates, servers, strict=True)]
@@ -373,7 +373,7 @@ class TrunkReservation:
         >>> [system.best_reserved(scale).best for scale in (5, 10, 20, 40)]
         [2, 3, 4, 5]
         """
-        from mdpcloud.limits.trunk_reservation_thresholds import threshold_costs
+        from mdpcloud.limits.trunk_reservation.thresholds import threshold_costs
 
         system = self if scale is None else replace(self, scale=scale)
         servers, _ = system._finite

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from mdpcloud.limits.boundary_value import drifts
+from mdpcloud.limits.offloading.boundary_value import drifts
 
 
 @st.composite

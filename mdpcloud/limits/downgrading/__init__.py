@@ -1,0 +1,1 @@
+"""Limits of a link with downgrading: equilibrium, walk at the threshold, fluid path, bound."""

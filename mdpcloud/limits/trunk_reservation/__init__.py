@@ -1,0 +1,1 @@
+"""Limits of trunk reservation between two centres: regimes, walk, all thresholds."""
