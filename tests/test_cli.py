@@ -351,10 +351,8 @@ def evaluation(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def evaluate_policies(system: Any, policies: Any, **settings: Any) -> list[Any]:
         made.append((system, policies, settings))
-        row = {"cost": 1.5, "lower": 1.0, "upper": 2.0, "status": "exact", "states": 3, "notes": ()}
-        row |= {"difference": None, "simulation": None}
         measures = {"mean jobs": (3.0, 3.5)}
-        return [SimpleNamespace(name=name, measures=measures, **row) for name in policies]
+        return [Row(name, 1.5, 1.0, 2.0, "exact", measures, states=3) for name in policies]
 
     monkeypatch.setattr(sys.modules["mdpcloud.compare"], "evaluate_policies", evaluate_policies)
     return made

@@ -144,7 +144,7 @@ def unit(record: Mapping[str, Any]) -> str:
 
 def of_scale(record: Mapping[str, Any]) -> str:
     """What costs are of, where a system has a scale."""
-    scale = record["parameters"].get("scale", 1.0)
+    scale = record.get("parameters", {}).get("scale", 1.0)
     return "" if scale == 1.0 else f", of the whole system of scale {scale:g}"
 
 
