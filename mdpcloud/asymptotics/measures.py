@@ -142,11 +142,13 @@ def _own_rule(system: Any) -> Any:
 
 def _is_large(model: Any) -> bool:
     """Whether there are too many states for an evaluation."""
-    if math.prod(model.space.shape) > MOST_POINTS:
+    points = math.prod(model.space.shape)
+    if points > MOST_POINTS:
         return True
-    from mdpcloud.engine import compile_model
+    from mdpcloud.engine.lattice import lattice_grid
 
-    return compile_model(model).n > MOST
+    inside = lattice_grid(model.space).inside if model.space.where is not None else None
+    return (points if inside is None else int(inside.sum())) > MOST
 
 
 def _outermost(bounds: tuple[Any, Any]) -> tuple[float, float]:
@@ -175,13 +177,7 @@ def _simulated(
         system,
         system.own_policy,
         ties="first",
-        rng=settings.seed,
-        events=settings.events,
-        time=settings.time,
-        half_width=settings.half_width,
-        warm_up=settings.warm_up,
-        replications=settings.replications,
-        n_jobs=settings.n_jobs,
+        **settings.arguments(),
         time_limit=settings.time_limit or time_limit,
         progress=progress,
         strict=False,

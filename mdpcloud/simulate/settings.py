@@ -65,6 +65,11 @@ class SimulateSettings:
                 f"SimulateSettings: warm_up is {self.warm_up:g}; it must be < time, {self.time:g}"
             )
 
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `mdpcloud.simulate`; the time limit and paths are the caller's to add."""
+        names = ("events", "time", "half_width", "warm_up", "replications", "n_jobs")
+        return {"rng": self.seed, **{name: getattr(self, name) for name in names}}
+
     @classmethod
     def of(cls, given: Mapping[str, Any] | SimulateSettings | None) -> SimulateSettings:
         """Settings from a mapping of some of them.
