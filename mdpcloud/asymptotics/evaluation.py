@@ -15,7 +15,7 @@ from mdpcloud.asymptotics.settings import Curves
 from mdpcloud.errors import InputError
 from mdpcloud.plots.chart import Look, Series
 from mdpcloud.simulate.settings import SimulateSettings
-from mdpcloud.systems.measures import Measures
+from mdpcloud.systems.measures import PER_UNIT, Measures
 
 __all__ = [
     "Effort",
@@ -35,7 +35,6 @@ __all__ = [
 Progress: TypeAlias = Callable[[int, int, str], None]
 Found: TypeAlias = tuple[Measures, str]
 
-PER_UNIT = ("mean_jobs", "cost")  # of a limit; those of a finite system are divided by its scale
 LABELS = {
     "blocking": "probability of loss",
     "downgraded": "share of jobs downgraded",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from mdpcloud.asymptotics.figures import chart_of, write_figure
 from mdpcloud.asymptotics.settings import Fluid, Scales
 from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.plots.style import plain
-from mdpcloud.systems.measures import Measures
+from mdpcloud.simulate.events_path import MOST_VALUES
+from mdpcloud.systems.measures import Measures, classes
 
 __all__ = ["draw"]
 
-FARTHEST = 4095  # number of jobs up to which paths are recorded
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the scale
 MOST_POINTS = 60_000  # of the box of a finite system in the picture of convergence
 MOST_MEASURES = 3
@@ -76,12 +76,12 @@ def _scales(system: Any) -> tuple[float, ...]:
 def _recorded(system: Any) -> tuple[float, ...]:
     """Scales at which the counts of jobs are small enough to be recorded."""
     scales = (system.scale, LARGER * system.scale)
-    return tuple(scale for scale in scales if _most_jobs(system, scale) <= FARTHEST)
+    return tuple(scale for scale in scales if _values(system, scale) <= MOST_VALUES)
 
 
-def _most_jobs(system: Any, scale: float) -> int:
+def _values(system: Any, scale: float) -> int:
     shape: tuple[int, ...] = dataclasses.replace(system, scale=scale).model().space.shape
-    return max(shape) - 1
+    return max(shape)
 
 
 def _is_small(system: Any, factor: float) -> bool:
@@ -97,7 +97,7 @@ def _shown(measures: Measures) -> tuple[str, ...]:
     known = {
         f"{kind}{place}": value
         for kind in ("blocking", "downgraded", "forwarded")
-        for place, value in _places(getattr(measures, kind))
+        for place, value in classes(getattr(measures, kind))
     }
     first: dict[float, str] = {}
     for name, value in known.items():
@@ -105,14 +105,6 @@ def _shown(measures: Measures) -> tuple[str, ...]:
             first.setdefault(float(f"{value:.9g}"), name)
     chosen = sorted(first.values(), key=lambda name: -known[name])[:MOST_MEASURES]
     return tuple(sorted(chosen)) or tuple(known)[:1]
-
-
-def _places(values: Any, place: str = "") -> Iterator[tuple[str, float]]:
-    for k, value in enumerate(values or ()):
-        if isinstance(value, tuple):
-            yield from _places(value, f"{place}[{k}]")
-        else:
-            yield f"{place}[{k}]", value
 
 
 def _horizon(system: Any) -> float:

@@ -9,11 +9,11 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
-from mdpcloud.systems.measures import Measures
+from mdpcloud.systems.measures import KINDS, Measures
 
 __all__ = ["check_measure", "measure_at", "with_value"]
 
-MEASURES = ("blocking", "downgraded", "forwarded", "mean_jobs", "cost")
+MEASURES = (*KINDS, "cost")
 
 
 def with_value(system: Any, path: str, value: float) -> Any:

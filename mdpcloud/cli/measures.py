@@ -15,12 +15,9 @@ from mdpcloud.cli.border import say
 from mdpcloud.cli.numbers import with_error
 from mdpcloud.cli.progress import progress_bar
 from mdpcloud.scenario import Scenario
-from mdpcloud.systems.measures import Measures
+from mdpcloud.systems.measures import KINDS, PER_UNIT, Measures, classes
 
 __all__ = ["draw", "evaluate"]
-
-NAMES = ("blocking", "downgraded", "forwarded", "mean_jobs")
-PER_UNIT = ("mean_jobs", "cost")  # measures that grow with the scale
 
 
 def evaluate(scenario: Scenario, heading: Mapping[str, Any]) -> tuple[dict[str, Any], Measures]:
@@ -91,25 +88,19 @@ def _print(record: Mapping[str, Any], finite: Measures, how: str, limit: Measure
 
 def _places(measures: Measures) -> Iterator[tuple[str, str]]:
     """Names of the measures and of the classes, as the table has them."""
-    for name in NAMES:
-        for j, value in enumerate(getattr(measures, name) or ()):
-            if isinstance(value, tuple):
-                yield from ((name, f"[{j}][{k}]") for k in range(len(value)))
-            else:
-                yield name, f"[{j}]"
+    for name in KINDS:
+        yield from ((name, place) for place, _ in classes(getattr(measures, name)))
     yield "cost", ""
 
 
 def _cell(measures: Measures | None, name: str, place: str, scale: float = 1.0) -> tuple[str, str]:
     """A measure and its error as text; empty where it is not known."""
-    value: Any = None if measures is None else getattr(measures, name)
-    for index in filter(None, place.strip("[]").split("][")):
-        value = None if value is None or int(index) >= len(value) else value[int(index)]
+    found = None if measures is None else getattr(measures, name)
+    value = dict(classes(found)).get(place) if place else found
     if measures is None or value is None:
         return "", ""
     per = scale if name in PER_UNIT else 1.0
     if name not in measures.errors:
         return f"{value / per:.6g}", "not told"
     error = measures.errors[name] / per
-    text, reach = with_error(value / per, value / per - error, value / per + error)
-    return text, reach
+    return with_error(value / per, value / per - error, value / per + error)

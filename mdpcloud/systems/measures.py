@@ -11,18 +11,35 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mdpcloud.errors import InputError
 
-__all__ = ["Bounds", "Measures", "PerClass", "collect", "per_job", "scaled", "scaled_count"]
+__all__ = [
+    "KINDS",
+    "PER_UNIT",
+    "Bounds",
+    "Measures",
+    "PerClass",
+    "classes",
+    "collect",
+    "per_job",
+    "scaled",
+    "scaled_count",
+]
 
 PerClass: TypeAlias = tuple[float, ...] | tuple[tuple[float, ...], ...]
 """A number per class or centre, or per job type (row) and centre (column)."""
 
 Bounds: TypeAlias = tuple[float, float]
+
+KINDS = ("blocking", "downgraded", "forwarded", "mean_jobs")
+"""Measures that have a number per class or centre."""
+
+PER_UNIT = ("mean_jobs", "cost")
+"""Measures that grow with the scale; in a limit they are per unit of it."""
 
 MOST = 2**53  # of what is counted
 ROUNDING = 1e-12  # relative, of a product with the scale
@@ -67,6 +84,21 @@ class Measures:
     certified: bool = True
     regime: str | None = None
     notes: tuple[str, ...] = ()
+
+
+def classes(values: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """The place of each class in a measure, and its number.
+
+    Examples
+    --------
+    >>> list(classes(((0.1, 0.2), (0.3,))))
+    [('[0][0]', 0.1), ('[0][1]', 0.2), ('[1][0]', 0.3)]
+    """
+    for k, value in enumerate(values or ()):
+        if isinstance(value, tuple):
+            yield from classes(value, f"{place}[{k}]")
+        else:
+            yield f"{place}[{k}]", value
 
 
 def per_job(
