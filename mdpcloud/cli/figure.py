@@ -9,17 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import mdpcloud as mc
 from mdpcloud.cli.border import say
+from mdpcloud.cli.progress import bar, teller
 from mdpcloud.cli.work import announce_compilation, check_place, mistakes_of, write
 from mdpcloud.plots.style import plain
 from mdpcloud.scenario import Scenario, read_scenario
 
 __all__ = ["draw"]
-
-EVERY = 10.0  # seconds between lines
 
 Callback = Callable[[int, int, str], None]
 
@@ -93,24 +91,11 @@ def figure_bar(
     """
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        start = told = clock()
-
-        def tell(done: int, total: int, what: str) -> None:
-            nonlocal told
-            now = clock()
-            if now - told >= EVERY:
-                told = now
-                console.print(
-                    f"after {now - start:.0f} s: {done} of {total}, {in_plain_text(what)}",
-                    highlight=False,
-                )
-
-        yield tell
+        tell = teller(lambda text: console.print(text, highlight=False), clock)
+        yield lambda done, total, what: tell(lambda: f"{done} of {total}, {in_plain_text(what)}")
         return
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda done, total, what: bar.update(
+    with bar(console) as (drawn, task):
+        yield lambda done, total, what: drawn.update(
             task,
             completed=done,
             total=total,

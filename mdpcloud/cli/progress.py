@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-__all__ = ["done", "lines", "progress_bar", "simulation_bar"]
+__all__ = ["bar", "done", "lines", "progress_bar", "simulation_bar", "teller"]
 
 Callback = Callable[[int, float, float], None]
 Members = Callable[[int, int, float, float], None]
@@ -60,6 +60,17 @@ def lines(
     after 11 s: 20 iterations, 1.5 to 1.75
     after 25 s: 40 iterations, 1.5 to 1.75
     """
+    tell = teller(say, clock)
+    return _Progress(
+        lambda iterations, lower, upper: tell(lambda: _so_far(iterations, lower, upper, what)),
+        lambda *found: tell(lambda: _members(*found)),
+    )
+
+
+def teller(
+    say: Callable[[str], object], clock: Callable[[], float]
+) -> Callable[[Callable[[], str]], None]:
+    """Function that says a text, `EVERY` so many seconds at most, with the time that has passed."""
     start = told = clock()
 
     def tell(text: Callable[[], str]) -> None:
@@ -69,10 +80,7 @@ def lines(
             told = now
             say(f"after {now - start:.0f} s: {text()}")
 
-    return _Progress(
-        lambda iterations, lower, upper: tell(lambda: _so_far(iterations, lower, upper, what)),
-        lambda *found: tell(lambda: _members(*found)),
-    )
+    return tell
 
 
 def _so_far(iterations: int, lower: float, upper: float, what: str = "iterations") -> str:
@@ -102,7 +110,7 @@ def progress_bar(
     if not console.is_terminal:
         yield lines(console.print, what=what)
         return
-    with _bar(console) as (bar, task):
+    with bar(console) as (drawn, task):
         widest = 0.0
 
         def move(iterations: int, lower: float, upper: float) -> None:
@@ -110,20 +118,21 @@ def progress_bar(
             width, last = upper - lower, tolerance * max(abs(lower), abs(upper))
             widest = max(widest, width) if math.isfinite(width) else widest
             text = _so_far(iterations, lower, upper, what)
-            bar.update(task, completed=done(width, widest, last), description=text)
+            drawn.update(task, completed=done(width, widest, last), description=text)
 
         def search(members: int, total: int, lower: float, upper: float) -> None:
             text = _members(members, total, lower, upper)
-            bar.update(task, completed=members / total, description=text)
+            drawn.update(task, completed=members / total, description=text)
 
         yield _Progress(move, search)
 
 
 @contextmanager
-def _bar(console: Console) -> Iterator[tuple[Progress, TaskID]]:
+def bar(console: Console) -> Iterator[tuple[Progress, TaskID]]:
+    """A bar that vanishes at the end, and its only task."""
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        yield bar, bar.add_task("starting", total=1.0)
+    with Progress(*columns, console=console, transient=True) as drawn:
+        yield drawn, drawn.add_task("starting", total=1.0)
 
 
 @contextmanager
@@ -147,7 +156,7 @@ def simulation_bar(
     if not console.is_terminal:
         yield lines(console.print, what="events")
         return
-    with _bar(console) as (bar, task):
+    with bar(console) as (drawn, task):
         number, before, widest = 1, 0, 0.0
 
         def move(now: int, lower: float, upper: float) -> None:
@@ -161,6 +170,6 @@ def simulation_bar(
             if half_width is not None:
                 part = max(part, done(width, widest, 2.0 * half_width))
             text = f"policy {number} of {policies}: {_so_far(now, lower, upper, 'events')}"
-            bar.update(task, completed=(number - 1 + part) / policies, description=text)
+            drawn.update(task, completed=(number - 1 + part) / policies, description=text)
 
         yield move
