@@ -131,10 +131,7 @@ def per_job(
 
 def collect(cost: Bounds, measures: Mapping[str, Bounds]) -> Measures:
     """Measures from certified bounds, named as `per_job` and the models of this package do."""
-    found = {
-        kind: _middle(measures, kind)
-        for kind in ("blocking", "mean_jobs", "downgraded", "forwarded")
-    }
+    found = {kind: _middle(measures, kind) for kind in KINDS}
     values: dict[str, Any] = {
         kind: value for kind, (value, _) in found.items() if value is not None
     }
