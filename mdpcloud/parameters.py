@@ -20,8 +20,10 @@ import dataclasses
 import math
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import lru_cache
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import annotated_types as at
@@ -119,10 +121,18 @@ def validate(parameters: Any) -> None:
         raise InputError(f"{type(parameters).__name__}: " + "; ".join(mistakes))
 
 
-def hints(cls: type[Any]) -> dict[str, Any]:
+def hints(cls: type[Any]) -> Mapping[str, Any]:
     """Annotation of each field of a dataclass, with its limits."""
+    return _hints(cls)  # type: ignore[arg-type]  # mypy takes no class for hashable
+
+
+@lru_cache(maxsize=1024)  # of the typing module's answers, which take longer than all checks
+def _hints(cls: Hashable) -> Mapping[str, Any]:
+    assert isinstance(cls, type)
     known = get_type_hints(cls, include_extras=True)
-    return {field.name: known[field.name] for field in dataclasses.fields(cls) if field.init}
+    return MappingProxyType(
+        {field.name: known[field.name] for field in dataclasses.fields(cls) if field.init}
+    )
 
 
 def unit_of(hint: Any) -> str | None:
@@ -199,12 +209,20 @@ def _describe_tagged(field: str, options: dict[str, Any]) -> str:
     return f"a {field}: {', '.join(spelt[:-1])} or {spelt[-1]}"
 
 
-def _split(hint: Any) -> tuple[Any, list[Any]]:
+def _split(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """Plain type and limits of an annotation."""
+    try:
+        return _split_known(hint)
+    except TypeError:  # it cannot be hashed
+        return _split_known.__wrapped__(hint)
+
+
+@lru_cache(maxsize=4096)
+def _split_known(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     if get_origin(hint) is not Annotated:
-        return hint, []
+        return hint, ()
     base, *extras = get_args(hint)
-    return base, [one for extra in extras for one in _flat(extra)]
+    return base, tuple(one for extra in extras for one in _flat(extra))
 
 
 def _flat(extra: Any) -> Iterator[Any]:
@@ -242,6 +260,8 @@ def _check_type(value: Any, base: Any, hint: Any, path: str, mistakes: Mistakes)
 
 
 def _check_union(value: Any, options: Any, hint: Any, path: str, mistakes: Mistakes) -> Any:
+    if value is None and type(None) in options:
+        return None
     attempts: list[Mistakes] = []
     for option in options:
         attempt: Mistakes = []

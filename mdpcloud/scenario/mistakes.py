@@ -110,7 +110,7 @@ def _without_class(error: Exception) -> str:
 def _walk(loc: Sequence[str | int], known: Mapping[str, Any]) -> tuple[str, Any, Sequence[str]]:
     """Place as ``nodes[1].servers``, the annotation there, and the keys known beside it."""
     place, hint, siblings = "", None, list(known)
-    fields = dict(known)
+    fields: Mapping[str, Any] = known
     for position, step in enumerate(loc):
         if isinstance(step, int):
             place, hint = f"{place}[{step}]", _item(hint, step)
@@ -169,6 +169,6 @@ def _item(hint: Any, index: int) -> Any:
     return arguments[0] if arguments[-1] is Ellipsis else arguments[index]
 
 
-def _fields(hint: Any) -> dict[str, Any]:
+def _fields(hint: Any) -> Mapping[str, Any]:
     plain = _plain(hint)
     return hints(plain) if isinstance(plain, type) and dataclasses.is_dataclass(plain) else {}

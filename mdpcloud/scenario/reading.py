@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -28,7 +29,7 @@ from mdpcloud.scenario.settings import (
 )
 from mdpcloud.systems.registry import find_system, policy_names
 
-__all__ = ["read_scenario"]
+__all__ = ["from_document", "parse", "read_scenario"]
 
 FORMAT = 1
 Text = Annotated[str, MinLen(1)]
@@ -59,28 +60,43 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         the message names every mistake with its place and what is allowed.
     """
     file = Path(path)
-    content, document = _parse(file)
+    content, document = parse(file)
+    scenario, mistakes = from_document(document, file, hashlib.sha256(content).hexdigest())
+    if scenario is None:
+        _refuse(file, mistakes)
+    return scenario
+
+
+def from_document(
+    document: Mapping[str, Any], file: Path, sha256: str = "", rules: Path | None = None
+) -> tuple[Scenario | None, list[Mistake]]:
+    """The scenario of a document, or None and everything that is wrong with it.
+
+    Parameters
+    ----------
+    document : mapping
+        What a file holds, as TOML reads it.
+    file : Path
+        Where it stands; its stem is the name of a scenario that has none.
+    sha256 : str
+        Of the file's bytes.
+    rules : Path, optional
+        Folder that the files of rules are relative to; by default that of the file.
+
+    Raises
+    ------
+    InputError
+        If it has another format.
+    """
     _check_format(document, file)
     mistakes: list[Mistake] = []
     system = _system_class(document, file.parent, mistakes)
-    known = {
-        "format": int,
-        "system": Text,
-        "name": Text,
-        "time_unit": Text,
-        "cost_unit": Text,
-        "parameters": Any if system is None else system,
-        "solve": SolveSettings,
-        "compare": _CompareTable,
-        "simulate": SimulateSettings,
-        "figure": FigureSettings | None,
-    }
-    values = _validated(document, known, file, mistakes)
+    values = _validated(document, system, mistakes)
     listed = _listed(document)
     known_names = _known_names(system, getattr(values, "parameters", None))
-    policies = _policies(listed, known_names, file.parent, mistakes)
+    policies = _policies(listed, known_names, rules or file.parent, mistakes)
     if mistakes or values is None:
-        _refuse(file, mistakes)
+        return None, mistakes
     return Scenario(
         format=values.format,
         system=values.parameters,
@@ -93,25 +109,32 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         simulate=values.simulate,
         figure=values.figure,
         path=file,
-        sha256=hashlib.sha256(content).hexdigest(),
-    )
+        sha256=sha256,
+    ), []
 
 
-def _parse(file: Path) -> tuple[bytes, dict[str, Any]]:
+def parse(file: Path, what: str = "scenario") -> tuple[bytes, dict[str, Any]]:
+    """Bytes and content of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not TOML; the message calls it by ``what`` it is.
+    """
     try:
         content = file.read_bytes()
     except IsADirectoryError:
-        raise InputError(f"{file} is a folder; a scenario is a TOML file") from None
+        raise InputError(f"{file} is a folder; a {what} is a TOML file") from None
     except OSError as error:
-        raise InputError(f"scenario {file} cannot be read: {error.strerror}") from None
+        raise InputError(f"{what} {file} cannot be read: {error.strerror}") from None
     try:
         return content, tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(
-            f"scenario {file} is not a text in UTF-8: byte {error.start} is {error.reason}"
+            f"{what} {file} is not a text in UTF-8: byte {error.start} is {error.reason}"
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"scenario {file} is not TOML: {error}") from None
+        raise InputError(f"{what} {file} is not TOML: {error}") from None
 
 
 def _check_format(document: Mapping[str, Any], file: Path) -> None:
@@ -136,11 +159,43 @@ def _system_class(
 
 
 def _validated(
-    document: Mapping[str, Any], known: Mapping[str, Any], file: Path, mistakes: list[Mistake]
+    document: Mapping[str, Any], system: type[Any] | None, mistakes: list[Mistake]
 ) -> Any:
-    """Checked content of the file, None if there are mistakes."""
-    from pydantic import ConfigDict, ValidationError, create_model
+    """Checked content of a document, None if there are mistakes."""
+    from pydantic import ValidationError
     from pydantic.errors import PydanticUserError
+
+    text = json.dumps({"parameters": {}, **document}, default=str)
+    try:
+        return _model_of(system).model_validate_json(text)  # type: ignore[arg-type]
+    except ValidationError as error:
+        mistakes.extend(in_words(error.errors(), _keys(system)))
+    except PydanticUserError as error:
+        reason = str(error).partition("\n")[0]
+        mistakes.append(("system", f"system: its fields cannot be read from a file: {reason}"))
+    return None
+
+
+def _keys(system: Any) -> dict[str, Any]:
+    """Keys of a scenario of a system, with their annotations."""
+    return {
+        "format": int,
+        "system": Text,
+        "name": Text,
+        "time_unit": Text,
+        "cost_unit": Text,
+        "parameters": Any if system is None else system,
+        "solve": SolveSettings,
+        "compare": _CompareTable,
+        "simulate": SimulateSettings,
+        "figure": FigureSettings | None,
+    }
+
+
+@lru_cache(maxsize=32)
+def _model_of(system: Hashable) -> Any:
+    """What checks scenarios of a system; made once, since that takes a hundred times as long."""
+    from pydantic import ConfigDict, create_model
 
     defaults: dict[str, Any] = {
         "name": "",
@@ -151,20 +206,12 @@ def _validated(
         "simulate": SimulateSettings(),
         "figure": None,
     }
-    fields: dict[str, Any] = {key: (hint, defaults.get(key, ...)) for key, hint in known.items()}
+    keys = _keys(system)
+    fields: dict[str, Any] = {key: (hint, defaults.get(key, ...)) for key, hint in keys.items()}
     strict = ConfigDict(
         extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
     )
-    text = json.dumps({"parameters": {}, **document}, default=str)
-    try:
-        model = create_model("Scenario", __config__=strict, **fields)
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        mistakes.extend(in_words(error.errors(), known))
-    except PydanticUserError as error:
-        reason = str(error).partition("\n")[0]
-        mistakes.append(("system", f"system: its fields cannot be read from a file: {reason}"))
-    return None
+    return create_model("Scenario", __config__=strict, **fields)
 
 
 def _listed(document: Mapping[str, Any]) -> dict[int, str]:

@@ -13,6 +13,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -113,6 +114,7 @@ def find_system(name: str, folder: Path | None = None) -> type[Any]:
     return _checked(load(points[name].value, Path()), name)
 
 
+@cache
 def _built_in() -> dict[str, type[Any]]:
     return {name_of(system): system for module in modules() for system in systems_of(module)}
 
