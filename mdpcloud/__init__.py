@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mdpcloud.errors import InputError, MdpcloudError, MultichainError, SolveError
 
 if TYPE_CHECKING:
-    from mdpcloud import asymptotics, indices, laws, limits, policies, queues, systems
+    from mdpcloud import asymptotics, indices, laws, limits, policies, queues, study, systems
     from mdpcloud.compare import compare
     from mdpcloud.criteria import AverageCost, Discounted, FiniteHorizon, TotalCost
     from mdpcloud.engine.rules import policy
@@ -92,7 +92,16 @@ _HOME = {
     "tabular": "model.tabular",
     "transient": "solve",
 }
-_SUBPACKAGES = ("asymptotics", "indices", "laws", "limits", "policies", "queues", "systems")
+_SUBPACKAGES = (
+    "asymptotics",
+    "indices",
+    "laws",
+    "limits",
+    "policies",
+    "queues",
+    "study",
+    "systems",
+)
 
 __all__ = [
     "Action",
@@ -145,6 +154,7 @@ __all__ = [
     "solve",
     "stationary",
     "step",
+    "study",
     "systems",
     "tabular",
     "transient",

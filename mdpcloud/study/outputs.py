@@ -1,0 +1,113 @@
+"""What is made of the results of a study: the columns, tables and figures that its file wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from annotated_types import Ge, MinLen
+
+from mdpcloud.parameters import validate
+
+__all__ = ["Figure", "Outputs", "Table", "Where"]
+
+Text: TypeAlias = Annotated[str, MinLen(1)]
+Where: TypeAlias = Mapping[str, Any]
+"""Name of a column to its value, or to a list of values; only such rows count."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """How policies do over the instances: median, 95th percentile, worst, wins.
+
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    value : str
+        Column, such as gap, profit_gap or cost.
+    rows : str
+        Column whose values are the rows of the table.
+    by : tuple of str
+        Axes by whose values it is split.
+    where : mapping, optional
+        Which rows of the results count.
+    caption : str, optional
+    """
+
+    name: Text = "gaps"
+    value: Text = "gap"
+    rows: Text = "policy"
+    by: tuple[Text, ...] = ()
+    where: Where | None = None
+    caption: Text | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a column over the instances.
+
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    kind : {"lines", "distribution"}
+        ``y`` against the axis ``x``; or the part of the instances whose ``y`` is at most a value.
+    x : str, optional
+        Axis, for lines.
+    y : str
+        Column.
+    curves : str
+        Column whose values are the curves.
+    panels : tuple of str
+        Axes each combination of whose values is a panel.
+    where : mapping, optional
+        Which rows of the results count.
+    logarithmic : {"", "x", "y", "xy"}
+    columns : int
+        Panels in a row.
+    width : {"column", "page"}
+        Of a journal: 3.5 or 7 inches.
+    title, x_label, y_label : str, optional
+    """
+
+    name: Text
+    kind: Literal["lines", "distribution"] = "lines"
+    x: Text | None = None
+    y: Text = "gap"
+    curves: Text = "policy"
+    panels: tuple[Text, ...] = ()
+    where: Where | None = None
+    logarithmic: Literal["", "x", "y", "xy"] = ""
+    columns: Annotated[int, Ge(1)] = 2
+    width: Literal["column", "page"] = "page"
+    title: Text | None = None
+    x_label: Text | None = None
+    y_label: Text | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Columns, tables and figures.
+
+    Parameters
+    ----------
+    measures : tuple of str
+        Measures that become columns of the results, such as ``mean_jobs[0]``.
+    tables : tuple of Table
+    figures : tuple of Figure
+    """
+
+    measures: tuple[Text, ...] = ()
+    tables: tuple[Table, ...] = (Table(),)
+    figures: tuple[Figure, ...] = ()
+
+    def __post_init__(self) -> None:
+        validate(self)
