@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,7 +51,15 @@ class IndexRule:
 
     def prices(self, k: int, last: int) -> NDArray[np.float64]:
         """Price (last+1,) of one more job at node k in states 0..last, inf where it refuses."""
-        return self.tables[k](last)
+        known = self._known.get(k)
+        if known is None or known.size <= last:
+            known = self._known[k] = self.tables[k](last)
+        return known[: last + 1]
+
+    @cached_property
+    def _known(self) -> dict[int, NDArray[np.float64]]:
+        """Longest prices asked for at each node, which hold the shorter ones."""
+        return {}
 
     def __call__(self, x: Any) -> Any:
         """The action in state x, or in arrays of states."""

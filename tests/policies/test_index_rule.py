@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.policies.index_rule import IndexRule, tie_order
 from mdpcloud.simulate.separable import SeparableRule
 
+Array = NDArray[np.float64]
 PRICES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.4, np.inf]), min_size=3, max_size=3)
 
 
@@ -57,6 +59,19 @@ def test_an_index_rule_is_separable() -> None:
     rule = rule_of([[0.0, 1.0]], [0])
     assert isinstance(rule, SeparableRule)
     assert rule.prices(0, 1).tolist() == [0.0, 1.0]
+
+
+def test_prices_are_asked_for_once_and_again_only_where_more_are_needed() -> None:
+    asked: list[int] = []
+
+    def prices(last: int) -> Array:
+        asked.append(last)
+        return np.arange(last + 1.0)
+
+    rule = IndexRule((prices,), [0])
+    for last in (2, 1, 3):
+        assert rule.prices(0, last).tolist() == list(range(last + 1))
+    assert asked == [2, 3]
 
 
 @pytest.mark.parametrize(
