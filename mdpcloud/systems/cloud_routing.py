@@ -18,8 +18,9 @@ simulated job by job.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -167,6 +168,29 @@ class CloudRouting:
         """Three pools of equal capacity at load 1, after the base instances of the source."""
         nodes = (Node(2, 10.0, 0.3), Node(5, 4.0, 0.3), Node(10, 2.0, 0.3))
         return cls(nodes, arrival_rate=60.0, outside_cost=0.25)
+
+    def with_load(self, load: float) -> Self:
+        """The system with the arrival rate of a load.
+
+        Parameters
+        ----------
+        load : float
+            Arrival rate over the rate of all servers together, > 0.
+
+        Raises
+        ------
+        InputError
+            If the load is not a finite number > 0, or the system does not allow it.
+
+        Examples
+        --------
+        >>> CloudRouting.example().with_load(0.5).arrival_rate
+        30.0
+        """
+        if isinstance(load, bool) or not (isinstance(load, Real) and 0 < load < np.inf):
+            raise InputError(f"load must be a finite number > 0, not {load!r}")
+        capacity = sum(node.servers * node.service_rate for node in self.nodes)
+        return replace(self, arrival_rate=load * capacity)
 
     @cached_property
     def _theory(self) -> tuple[theory.Node, ...]:
