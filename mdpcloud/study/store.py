@@ -1,0 +1,356 @@
+"""The store of a study: a folder with one JSON file per instance, the only truth about results.
+
+``FOLDER/records/KEY.json`` is the record of a key (`mdpcloud.study.record`). A record is written to
+a temporary file beside it, which is flushed to the disk and then renamed: whenever a process dies,
+a record is there as a whole or not at all. The name of a temporary file,
+``.KEY.HOST.PID-BIRTH.RANDOM.tmp``, tells who writes it, so that what dead processes left can be
+told from what other runs write now; any number of them may use a store at once. Files that are no
+sound records are moved to ``FOLDER/corrupt``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import re
+import socket
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mdpcloud.errors import InputError
+from mdpcloud.study.record import FORMAT, Record, from_text, is_newer, to_text, why_unsound
+
+__all__ = ["Corrupt", "Scan", "Store"]
+
+OLD = 24 * 3600.0  # seconds after which a temporary file of another host is of no live process
+RECORD = re.compile(r"[0-9a-f]{64}\.json")
+TEMPORARY = re.compile(r"\.[0-9a-f]+\.(?P<host>.+)\.(?P<process>\d+-\d+)\.\w+\.tmp")
+
+
+@dataclass(frozen=True)
+class Corrupt:
+    """A file that was no sound record.
+
+    Attributes
+    ----------
+    path : Path
+        Where it was moved to.
+    reason : str
+        What is wrong with it, such as "it is not JSON: ...".
+    """
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a store holds.
+
+    Attributes
+    ----------
+    records : dict of key to record
+    corrupt : tuple of Corrupt
+        What was set aside on the way.
+    """
+
+    records: dict[str, Record]
+    corrupt: tuple[Corrupt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Store:
+    """The records in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+    """
+
+    folder: Path
+
+    @property
+    def records(self) -> Path:
+        """Folder of the records."""
+        return Path(self.folder) / "records"
+
+    @property
+    def aside(self) -> Path:
+        """Folder of what was no sound record."""
+        return Path(self.folder) / "corrupt"
+
+    def path(self, key: str) -> Path:
+        """File of a key's record."""
+        return self.records / f"{key}.json"
+
+    # --- before a run -----------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the folder where there is none, and try to write in it.
+
+        Raises
+        ------
+        InputError
+            When that is not possible.
+        """
+        try:
+            self.records.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.records, prefix=_prefix("0"), suffix=".tmp"):
+                pass
+        except FileExistsError as error:
+            raise InputError(f"{error.filename} is a file; a store is a folder") from None
+        except NotADirectoryError as error:
+            raise InputError(f"{error.filename} cannot be a folder: a file is above it") from None
+        except OSError as error:
+            raise InputError(
+                f"store {self.folder} cannot be written to: {error.strerror or error}"
+            ) from None
+
+    def clean(self) -> list[Path]:
+        """Remove the temporary files that no live process can be writing, and list them.
+
+        Those of dead processes of this host go at once, those of other hosts after a day.
+        """
+        return [path for path in self._temporary() if _is_stray(path) and _removed(path)]
+
+    def _temporary(self) -> Iterator[Path]:
+        return (path for path in self._files() if path.suffix == ".tmp")
+
+    def _files(self) -> Iterator[Path]:
+        """Everything in the folder of the records."""
+        try:
+            with os.scandir(self.records) as found:
+                yield from sorted(Path(entry.path) for entry in found)
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: OSError) -> InputError:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return InputError(f"{self.folder} is no store: it has no folder of records")
+        return InputError(f"{error.filename or self.folder} cannot be read: {error.strerror}")
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def keys(self) -> list[str]:
+        """Keys of which there is a file, in order.
+
+        Raises
+        ------
+        InputError
+            When there is no such store.
+        """
+        return [path.stem for path in self._files() if RECORD.fullmatch(path.name)]
+
+    def has(self, key: str) -> bool:
+        """Whether there is a file of a key."""
+        return self.path(key).exists()
+
+    def read(self, key: str) -> Record | None:
+        """The record of a key; None where there is none, or no sound one, which is set aside.
+
+        Raises
+        ------
+        InputError
+            When it cannot be read, or a newer version of this package made it.
+        """
+        return self.scan([key]).records.get(key)
+
+    def scan(self, keys: Iterable[str]) -> Scan:
+        """The records of keys, as far as there are any; what is no sound record is set aside.
+
+        Raises
+        ------
+        InputError
+            When a file cannot be read, or a newer version of this package made it, or there is no
+            such store.
+        """
+        if not self.records.is_dir():
+            raise self._unreadable(NotADirectoryError())
+        records: dict[str, Record] = {}
+        corrupt = []
+        with _no_collections():
+            for key in keys:
+                record, reason = self._look(self.path(key), key)
+                if record is not None:
+                    records[key] = record
+                elif reason:
+                    corrupt.append(self._set_aside(key, reason))
+        return Scan(records, tuple(one for one in corrupt if one))
+
+    def _look(self, path: str | Path, key: str) -> tuple[Record | None, str]:
+        """The sound record in a file, or what is wrong with it, or neither where there is none."""
+        try:
+            with open(path, "rb", buffering=0) as file:
+                raw = file.read()
+        except FileNotFoundError:
+            return None, ""
+        except OSError as error:
+            raise InputError(f"record {path} cannot be read: {error.strerror}") from None
+        try:
+            record = from_text(raw)
+        except ValueError as error:
+            return None, f"it is not JSON: {error}" if raw else "it is empty"
+        if is_newer(record):
+            raise InputError(
+                f"record {path} has format {record['format']}, of a newer version of mdpcloud; "
+                f"this one reads format {FORMAT}: use that version, or another store"
+            )
+        reason = why_unsound(record, key)
+        return (None, reason) if reason else (record, "")
+
+    def _set_aside(self, key: str, reason: str) -> Corrupt | None:
+        """Move a file that is no sound record away; None where another run has done so."""
+        place = self._reserve(key)
+        try:
+            os.replace(self.path(key), place)
+        except FileNotFoundError:
+            place.unlink()
+            return None
+        if self._look(place, key)[0] is not None:  # another run had written it again meanwhile
+            os.replace(place, self.path(key))
+            return None
+        return Corrupt(place, reason)
+
+    def _reserve(self, key: str) -> Path:
+        """A new, empty file for what is to be set aside."""
+        try:
+            self.aside.mkdir(exist_ok=True)
+            for number in range(1_000_000):
+                place = self.aside / (f"{key}.{number}.json" if number else f"{key}.json")
+                with contextlib.suppress(FileExistsError):
+                    place.open("x").close()
+                    return place
+        except OSError as error:
+            raise InputError(
+                f"record {self.path(key)} is corrupt, and cannot be moved to {self.aside}: "
+                f"{error.strerror}"
+            ) from None
+        raise InputError(f"{self.aside} is full of corrupt records of {key}; remove them")
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def write(self, record: Record) -> Path:
+        """Write a record, in the place of an earlier one of its key; it is on the disk on return.
+
+        Raises
+        ------
+        OSError
+            When that fails; what there was before is left as it was.
+        ValueError
+            When it is no sound record.
+        """
+        key = str(record["key"])
+        reason = why_unsound(record, key)
+        if reason:
+            raise ValueError(f"record {key} is not written: {reason}")
+        raw = to_text(record).encode()
+        try:
+            return self._replace(key, raw)
+        except FileNotFoundError:  # on a shared disk, one who took this process for dead cleaned
+            self.records.mkdir(parents=True, exist_ok=True)
+            return self._replace(key, raw)
+
+    def _replace(self, key: str, raw: bytes) -> Path:
+        number, name = tempfile.mkstemp(".tmp", _prefix(key), self.records)
+        try:
+            with open(number, "wb", buffering=0) as file:
+                _write_all(file, raw)
+                os.fsync(number)
+            os.replace(name, self.path(key))
+        except BaseException:
+            _removed(Path(name))
+            raise
+        return self.path(key)
+
+    def flush(self) -> None:
+        """Let the names of all records written so far survive a failure of the machine too."""
+        if os.name != "posix":
+            return
+        number = os.open(self.records, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _write_all(file: Any, raw: bytes) -> None:
+    left = memoryview(raw)
+    while left:
+        left = left[file.write(left) :]
+
+
+@contextlib.contextmanager
+def _no_collections() -> Iterator[None]:
+    """Without searches for cyclic garbage, which records do not make and which take long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# --- temporary files ------------------------------------------------------------------------------
+
+
+def _prefix(key: str) -> str:
+    """Beginning of the name of a temporary file of this process."""
+    return f".{key[:16]}.{_host()}.{_process(os.getpid())}."
+
+
+@cache
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())[:100] or "unknown"
+
+
+def _process(pid: int) -> str | None:
+    """A live process, ``PID-BIRTH``, with its birth in the unit of the kernel, or 0; else None."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return f"{pid}-0" if _answers(pid) else None
+    return None if state in "ZX" else f"{pid}-{fields[18]}"
+
+
+def _answers(pid: int) -> bool:
+    if os.name != "posix":  # there is no harmless signal elsewhere
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _is_stray(path: Path) -> bool:
+    """Whether no live process can be writing a temporary file."""
+    name = TEMPORARY.fullmatch(path.name)
+    if name is None:  # it does not tell who writes it, so it is none of a live run
+        return path.is_file()
+    if name["host"] == _host():
+        pid = name["process"].partition("-")[0]
+        return _process(int(pid)) not in (name["process"], f"{pid}-0")
+    try:
+        return time.time() - path.stat().st_mtime > OLD
+    except OSError:
+        return False
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
