@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import mdpcloud as mc
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.plugins import did_you_mean, is_reference, load
+from mdpcloud.study.index_tasks import index_curves, index_properties
 
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
@@ -141,4 +142,9 @@ def _evaluated(rows: list[Any]) -> Result:
     }
 
 
-TASKS: Mapping[str, Callable[[Scenario], Result]] = {"compare": compare, "evaluate": evaluate}
+TASKS: Mapping[str, Callable[[Scenario], Result]] = {
+    "compare": compare,
+    "evaluate": evaluate,
+    "index_properties": index_properties,
+    "index_curves": index_curves,
+}
