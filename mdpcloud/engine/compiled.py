@@ -177,6 +177,11 @@ class CompiledProblem:
             return self.listed().chain()
         return balanced(rates_under(self, None)), state_cost_rate(self) + lump_rate(self)
 
+    @property
+    def chain_roundings(self) -> int:
+        """Most roundings in a rate of `chain`: a product, and moves to one state are added up."""
+        return 1 + len(self.program.move_weight)
+
     def flow(self, h: Floats, out: Floats, shift: float = 0.0) -> None:
         """Set out = Q h - shift for an uncontrolled problem; other cells stay as in h."""
         self._without_costs.sweeps(h, out, 1, step=1.0, keep=0.0, shift=shift)

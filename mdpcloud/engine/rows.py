@@ -334,6 +334,11 @@ class RowsProblem:
         cost = table.cost_rate + cast(Floats, collect @ table.cost)
         return balanced(cast(Matrix, collect @ table.transitions)), cost
 
+    @property
+    def chain_roundings(self) -> int:
+        """Return how many roundings separate a rate of `chain` from the model's."""
+        return self.table.roundings + len(self.terms)
+
     def rows(self) -> Rows:
         """Return the rows."""
         return self.table

@@ -48,6 +48,7 @@ class DirectChain:
     """
 
     def __init__(self, generator: Any, discount: float = 0.0, pinned: int = 0) -> None:
+        self.generator = generator
         self.pinned = pinned
         self.average = discount == 0.0
         if not self.average:
@@ -85,7 +86,7 @@ class DirectChain:
         return np.asarray(self._factor.solve(target, trans="T"))
 
     def solve(self, cost: Floats) -> Floats:
-        """Values (n,), 0 in the pinned state for average cost."""
+        """Values (n,) of a cost rate, 0 in the pinned state for average cost; (n, m) of several."""
         values = _refined(self._factor, self._matrix, -cost)
         if self.average:
             values[self.pinned] = 0.0

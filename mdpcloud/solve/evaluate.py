@@ -142,7 +142,7 @@ def _solve_each(
     solver = FixedSolver(tolerance, discount, monitor)
     try:
         cost = solver.solve(fixed)
-        measures = {name: solver.solve(fixed.with_cost(rate)) for name, rate in wanted.items()}
+        measures = solver.solve_rates(fixed, wanted)
     except SingularChainError as error:
         if discount:
             raise SolveError(f"the discounted values cannot be computed: {error}") from error

@@ -3,16 +3,19 @@
 The Poisson equation is solved directly where that is cheap; else by BiCGSTAB (see
 `mdpcloud.solve.chains`), and where that does not succeed soon by sweeps (see
 `mdpcloud.solve.value_iteration`), which are slower and hardly ever fail. One certifying sweep
-brackets what was found. The factor of a direct solve serves all cost rates of the same chain.
+brackets what was found. The factor of a direct solve serves all cost rates of the same chain, on
+small chains all at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mdpcloud.engine.enclosure import enclose_rates
 from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.chains import (
     DirectChain,
@@ -27,6 +30,7 @@ from mdpcloud.solve.value_iteration import ValueIteration
 __all__ = ["FixedResult", "FixedSolver", "largest_cost"]
 
 SEARCHED = 1000  # states from which a walk to a likely one costs less than a factor pinned badly
+TOGETHER = 10_000  # states up to which all cost rates are solved at once, in so many columns
 DIRECT_AFTER_ALL = 60_000  # states up to which LU is tried when the iteration fails
 FIRST = 1500  # products of the first try, which is the fastest where it succeeds
 SWEEPS = 10_000
@@ -82,6 +86,28 @@ class FixedSolver:
             return self._solve_directly(problem)
         return result
 
+    def solve_rates(self, problem: Any, rates: Mapping[str, Floats]) -> dict[str, FixedResult]:
+        """Evaluate cost rates (n,) on the chain of ``problem``, after `solve`.
+
+        Raises
+        ------
+        SingularChainError
+            As `solve`.
+        """
+        if self._direct is None or not rates or problem.n > TOGETHER:
+            return {name: self.solve(problem.with_cost(rate)) for name, rate in rates.items()}
+        costs = np.array(list(rates.values()), np.float64)
+        self.monitor.iterations += len(costs)
+        values = np.ascontiguousarray(_finite(self._direct.solve(costs.T)).T)
+        chain = self._direct.generator, problem.chain_roundings
+        bounds = enclose_rates(*chain, costs, values, discount=self.discount)
+        results = {}
+        for name, cost, h, (low, high) in zip(rates, costs, values, bounds, strict=True):
+            self._goal = Goal(self.tolerance, _size(cost), self.discount)
+            results[name] = self._judged(h, low, high, Status.PRECISION)
+            self.monitor.report(low, high)
+        return results
+
     def _solve_directly(self, problem: Any) -> FixedResult:
         if self._direct is None:
             generator, cost = problem.chain()
@@ -90,9 +116,7 @@ class FixedSolver:
         else:
             cost = problem.unpack(problem.cost_work())
         self.monitor.iterations += 1  # past a limit too: a direct solve is short, and then done
-        values = self._direct.solve(cost)
-        if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > 1e200:
-            raise SingularChainError("the values are not finite")
+        values = _finite(self._direct.solve(cost))
         result = self._judge(problem, values, Status.PRECISION)
         self.monitor.report(result.low, result.high)
         return result
@@ -134,6 +158,9 @@ class FixedSolver:
 
     def _judge(self, problem: Any, values: Floats, otherwise: Status) -> FixedResult:
         low, high = problem.certify(problem.pack(values), discount=self.discount)
+        return self._judged(values, low, high, otherwise)
+
+    def _judged(self, values: Floats, low: float, high: float, otherwise: Status) -> FixedResult:
         width = self._goal.width(low, high, _size(values))
         status = Status.CONVERGED if high - low <= width else otherwise
         return FixedResult(values, low, high, status)
@@ -142,6 +169,12 @@ class FixedSolver:
 def largest_cost(fixed: Any) -> float:
     """Largest cost rate of an uncontrolled problem, without its sign, cost/time."""
     return float(np.abs(fixed.unpack(fixed.cost_work())).max(initial=0.0))
+
+
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all() or np.abs(values).max(initial=0.0) > 1e200:
+        raise SingularChainError("the values are not finite")
+    return values
 
 
 def _size(values: Floats) -> float:

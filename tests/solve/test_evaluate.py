@@ -43,6 +43,9 @@ def taking_all(cap):
     return lambda x: np.where(x.jobs < cap, "join", "lost")
 
 
+AT_RANDOM = {"join": lambda x: 0.5 * (x.jobs < 9), "lost": lambda x: 1.0 - 0.5 * (x.jobs < 9)}
+
+
 def any_policy(model, seed):
     """A random one among those allowed."""
     problem = compile_model(model)
@@ -382,6 +385,19 @@ def test_a_measure_that_is_no_number_is_refused_by_name_and_state():
     model = admission(measures={"waste": lambda x: 1 / x.jobs})
     with refused("measure 'waste' is inf in state (jobs=0); it must be finite"):
         mc.evaluate(model, "lost")
+
+
+@pytest.mark.parametrize("policy", [taking_all(9), AT_RANDOM])
+def test_measures_found_at_once_are_those_found_one_by_one(monkeypatch, policy):
+    model = measured(9, servers=3)
+    at_once = mc.evaluate(model, policy)
+    monkeypatch.setattr(fixed, "TOGETHER", 0)
+    each = mc.evaluate(model, policy)
+    assert at_once.iterations == each.iterations
+    assert list(at_once.measures) == list(each.measures)
+    for name, (lower, upper) in at_once.measures.items():
+        assert max(lower, each.measures[name][0]) <= min(upper, each.measures[name][1])
+        assert upper - lower <= 1e-12
 
 
 @pytest.mark.slow
