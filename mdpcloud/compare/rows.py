@@ -18,11 +18,15 @@ from mdpcloud.compare.row import (
     heuristic_of,
     row_from_bounds,
 )
+from mdpcloud.criteria import AverageCost
 from mdpcloud.engine import TermInfo, compile_model
 from mdpcloud.engine.rules import action_numbers, policy_for
 from mdpcloud.errors import InputError
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve import Evaluation, Status, evaluate
+from mdpcloud.solve import Evaluation, Status
+from mdpcloud.solve.evaluate import evaluate_compiled
+from mdpcloud.solve.limits import Monitor
+from mdpcloud.solve.reward import signed_progress
 from mdpcloud.solve.truncation.boxes import on_growing_boxes, states_of
 from mdpcloud.systems.base import AT_CAP, Edge, Heuristic, Truncated
 
@@ -62,30 +66,30 @@ def _evaluated(system: Any, heuristic: Heuristic, settings: Settings) -> Row:
     elif isinstance(rule, Policy) and isinstance(system, Truncated):
         caps = tuple(size - 1 for size in rule.shape)
     model = model_of(system, caps)
-    return row_of(
-        system, evaluate_policy(model, _policy(model, rule), settings), heuristic, settings
-    )
+    problem = compile_model(model, threads=settings.threads)
+    found = evaluate_policy(model, _policy(problem, rule), settings, problem)
+    return row_of(system, found, heuristic, settings)
 
 
-def _policy(model: Any, rule: Any) -> Policy:
+def _policy(problem: Any, rule: Any) -> Policy:
     """A rule as a policy; where nothing is to be decided it is not asked."""
-    if isinstance(rule, Policy):
-        return rule
-    problem = compile_model(model)
-    return policy_for(problem, rule if any(term.decision for term in problem.terms) else {})
+    decides = isinstance(rule, Policy) or any(term.decision for term in problem.terms)
+    return policy_for(problem, rule if decides else {})
 
 
-def evaluate_policy(model: Any, policy: Policy, settings: Settings) -> Evaluation:
-    """Cost and measures of a policy; a partial result is returned, not raised."""
-    return evaluate(
-        model,
-        policy,
-        tolerance=min(settings.tolerance, ROW),
-        time_limit=settings.time_left,
-        threads=settings.threads,
-        progress=settings.progress,
-        strict=False,
-    )
+def evaluate_policy(
+    model: Any, policy: Policy, settings: Settings, problem: Any = None
+) -> Evaluation:
+    """Cost and measures of a policy; a partial result is returned, not raised.
+
+    ``problem`` is the compiled model, where the policy was made for it.
+    """
+    if problem is None:
+        problem = compile_model(model, threads=settings.threads)
+        policy = policy_for(problem, policy)
+    monitor = Monitor(None, settings.time_left, signed_progress(model, settings.progress))
+    tolerance = min(settings.tolerance, ROW)
+    return evaluate_compiled(model, problem, policy, AverageCost(), tolerance, monitor)
 
 
 def row_of(system: Any, found: Evaluation, heuristic: Heuristic, settings: Settings) -> Row:
@@ -187,8 +191,9 @@ def _stopped(
 ) -> tuple[Evaluation, list[bool]]:
     """The rule on a box, paying at the caps, and along which axes it would leave."""
     model = system.model(caps, edge)
-    policy, leaves = _paying_at_caps(model, heuristic.rule)
-    return evaluate_policy(model, policy, settings), leaves
+    problem = compile_model(model, threads=settings.threads)
+    policy, leaves = _paying_at_caps(model, problem, heuristic.rule)
+    return evaluate_policy(model, policy, settings, problem), leaves
 
 
 def _dearest(
@@ -201,8 +206,7 @@ def _dearest(
         return None
 
 
-def _paying_at_caps(model: Any, rule: Any) -> tuple[Policy, list[bool]]:
-    problem: Any = compile_model(model)
+def _paying_at_caps(model: Any, problem: Any, rule: Any) -> tuple[Policy, list[bool]]:
     e, term = next((e, t) for e, t in enumerate(problem.terms) if t.decision)
     plain = TermInfo(term.name, tuple(a for a in term.actions if not a.endswith(AT_CAP)), True)
     numbers = np.array(action_numbers(problem, plain, rule))

@@ -29,7 +29,7 @@ from mdpcloud.solve.measures import measure_rates
 from mdpcloud.solve.result import Evaluation, Solution, insist
 from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 
-__all__ = ["evaluate", "improve"]
+__all__ = ["evaluate", "evaluate_compiled", "improve"]
 
 Bounds = tuple[float, float]
 TINY = 1e-300  # cost/time: a width of 0
@@ -79,9 +79,14 @@ def evaluate(
     monitor = Monitor(None, time_limit, signed_progress(model, progress))
     check_tolerance(tolerance)
     entry = _special(criterion)
-    evaluation = (entry or _evaluate)(
-        model, policy, criterion, tolerance=tolerance, monitor=monitor, threads=threads
-    )
+    if entry is None:
+        problem = compile_model(model, threads=threads)
+        policy = policy_for(problem, policy)
+        evaluation = evaluate_compiled(model, problem, policy, criterion, tolerance, monitor)
+    else:
+        evaluation = entry(
+            model, policy, criterion, tolerance=tolerance, monitor=monitor, threads=threads
+        )
     if strict:
         insist(evaluation, tolerance, _missed(evaluation, tolerance))
     return evaluation
@@ -113,19 +118,16 @@ def _special(criterion: Criterion) -> Any:
     return None
 
 
-def _evaluate(
+def evaluate_compiled(
     model: Any,
-    policy: Any,
+    problem: Any,
+    policy: Policy,
     criterion: Criterion,
-    *,
     tolerance: float,
     monitor: Monitor,
-    threads: int,
 ) -> Evaluation:
-    """Average or discounted cost."""
-    problem = compile_model(model, threads=threads)
+    """Average or discounted cost of a policy of a model that is compiled; partial if need be."""
     discount = discount_rate(criterion, problem.discrete)
-    policy = policy_for(problem, policy)
     choice = policy.choice(problem)
     fixed: Any = problem.mixed(choice) if policy.randomised else problem.under(choice)
     wanted = {} if discount else measure_rates(model, problem, choice)
