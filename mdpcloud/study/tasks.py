@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["TASKS", "Task", "compare", "evaluate", "find_task"]
 
 Result: TypeAlias = Mapping[str, Any]
-PER_ROW = ("cost", "lower", "upper", "status", "gap", "gap_lower", "gap_upper", "absolute_gap")
+ENDS = ("lower", "upper")
+COST = ("cost", *ENDS)
+GAPS = tuple(
+    f"{name}{end}"
+    for name in ("gap", "absolute_gap", "profit_gap")
+    for end in ("", "_lower", "_upper")
+)
 
 
 @dataclass(frozen=True)
@@ -85,20 +91,61 @@ def compare(scenario: Scenario) -> Result:
 
 
 def _compared(comparison: Any) -> Result:
+    """Rows that all tell of the optimum, so that each can be read by itself."""
     record = comparison.to_dict()
-    optimum = record["optimum"]
-    rows = [{"policy": "optimum", **optimum, "states": record["states"]}] if optimum else []
-    rows += [_row(row) for row in record["policies"]]
+    best, kind = record["optimum"], record["truncation"]["kind"]
+    about = {"truncation": kind}
+    if best:
+        about |= {"optimum": best["cost"]} | {f"optimum_{end}": best[end] for end in ENDS}
+    earned = getattr(comparison.system, "profit_rate", None)
+    rows = [_row(row, best, earned, about) for row in record["policies"]]
+    if best:
+        first = {"policy": "optimum", **{name: best[name] for name in COST}, **dict.fromkeys(GAPS)}
+        rows.insert(0, {**first, **about, "states": record["states"], "status": best["status"]})
     return {"rows": rows, "truncation": record["truncation"], "notes": record["notes"]}
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A policy's row without what only its own comparison needs."""
-    kept = ("profit_gap", "states", "parameter", "notes", "measures")
+def _row(
+    row: Mapping[str, Any], best: Any, earned: float | None, about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A policy's row without what only its own comparison needs; with bounds of every gap."""
     difference = row.get("difference") or {}
-    more = {"difference": difference["value"]} if difference else {}
-    found = {"policy": row["name"], **{name: row[name] for name in (*PER_ROW, *kept)}, **more}
-    return {name: value for name, value in found.items() if value not in ((), [], {})}
+    names = {"value": "difference"} | {end: f"difference_{end}" for end in ENDS}
+    more = {name: row[name] for name in ("parameter", "notes", "measures") if row[name]}
+    return {
+        "policy": row["name"],
+        **{name: row[name] for name in COST},
+        **_gaps(row, best, earned),
+        **{column: difference[name] for name, column in names.items() if difference},
+        **about,
+        **{"states": row["states"], **more, "status": row["status"]},
+    }
+
+
+def _gaps(row: Mapping[str, Any], best: Any, earned: float | None) -> dict[str, float | None]:
+    gaps = {name: row.get(name) for name in GAPS}
+    for name in ("absolute_gap", "profit_gap"):
+        pair = _ends(name, row, best, earned)
+        gaps |= {f"{name}_{end}": value for end, value in zip(ENDS, pair, strict=True)}
+    return gaps
+
+
+def _ends(
+    name: str, row: Mapping[str, Any], best: Any, earned: float | None
+) -> tuple[float | None, float | None]:
+    """Bounds of the absolute gap, cost - optimum, or of its part of the optimal profit.
+
+    The latter is monotone in the cost, and in the optimum for any cost: it is extreme at ends of
+    their bounds.
+    """
+    if best is None or None in (row[name], row["lower"], row["upper"]):
+        return None, None
+    if name == "absolute_gap":
+        return row["lower"] - best["upper"], row["upper"] - best["lower"]
+    if earned is None or earned <= best["upper"]:
+        return None, None
+    corners = [(row[x] - best[y]) / (earned - best[y]) for x in ENDS for y in ENDS]
+    return min(corners), max(corners)
 
 
 def evaluate(scenario: Scenario) -> Result:
@@ -132,7 +179,7 @@ def _evaluated(rows: list[Any]) -> Result:
         "rows": [
             {
                 "policy": row.name,
-                **{name: getattr(row, name) for name in ("cost", "lower", "upper", "status")},
+                **{name: getattr(row, name) for name in (*COST, "status")},
                 "states": row.states,
                 "measures": {name: list(bounds) for name, bounds in row.measures.items()},
                 "notes": list(row.notes),
