@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +20,15 @@ from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import in_words
 from mdpcloud.study.identity import canonical
 from mdpcloud.study.record import DONE, FAILED, NOT_CONVERGED, Record
-from mdpcloud.study.study import Instance, Study
+from mdpcloud.study.study import Study
 
 __all__ = ["Cell", "Results"]
 
 Cell: TypeAlias = str | int | float | bool | None
 MISSING = "missing"
-LAST = ("status", "error", "key")  # columns of every study, after those of its task
+APART = ("measures", "status")  # of a row, which are no columns like others
+UNKNOWN = (None, None)
+PLAIN = (float, str, int, bool, type(None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,10 @@ class Results:
         InputError
             When no row has a measure that the study wants.
         """
-        return [dict(row) for row in self._rows]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the rows."""
-        return tuple(self._rows[0]) if self._rows else ("instance", *self.study.labels, *LAST)
+        names = self.columns
+        return [
+            dict(zip(names, row, strict=True)) for row in zip(*self.columns.values(), strict=True)
+        ]
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write results.csv, and results.parquet where pyarrow is installed; their paths.
@@ -86,80 +86,83 @@ class Results:
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         path = place / "results.csv"
-        path.write_bytes(as_csv(self.columns, self._rows))
+        path.write_bytes(as_csv(self.columns))
         return [path]
 
     @cached_property
-    def _rows(self) -> list[dict[str, Cell]]:
+    def columns(self) -> Mapping[str, Sequence[Cell]]:
+        """Name of each column to its cells, in the order of `rows`."""
         found = [
-            (one, row)
+            (one, record, row)
             for one in self.study.instances
-            if one.key in self.records
-            for row in _task_rows(self.records[one.key])
+            if (record := self.records.get(one.key)) is not None
+            for row in _rows_of(record)
         ]
-        if not found:
-            return []
-        own = list(dict.fromkeys(name for _, row in found for name in row))
-        self._check_measures([row for _, row in found])
-        labels = self.study.labels
-        taken = {"instance", "error", "key", *labels}
-        names = {
-            name: f"result_{name}" if name in taken else name
-            for name in own
-            if name not in ("measures", "status")
-        }
-        return [self._row(one, row, labels, names) for one, row in found]
+        instances = [one for one, _, _ in found]
+        rows = [row for _, _, row in found]
+        columns: dict[str, list[Cell]] = {"instance": [one.number for one in instances]}
+        for name in self.study.labels:
+            columns[name] = [one.labels.get(name) for one in instances]
+        taken = {*columns, "error", "key"}
+        for name in _names(rows):
+            if name not in APART:
+                column = f"result_{name}" if name in taken else name
+                columns[column] = [_cell(row.get(name)) for row in rows]
+        columns |= self._measures(rows)
+        columns["status"] = [row.get("status") or record["status"] for _, record, row in found]
+        columns["error"] = [record["error"] for _, record, _ in found]
+        columns["key"] = [one.key for one in instances]
+        return columns
 
-    def _row(
-        self,
-        one: Instance,
-        row: Mapping[str, Any],
-        labels: tuple[str, ...],
-        names: Mapping[str, str],
-    ) -> dict[str, Cell]:
-        record = self.records[one.key]
-        found: dict[str, Cell] = {"instance": one.number}
-        for label in labels:
-            found[label] = one.labels.get(label)
-        for name, column in names.items():
-            found[column] = _cell(row.get(name))
-        if self.study.outputs.measures:
-            found.update(_measured(self.study.outputs.measures, row.get("measures") or {}))
-        found["status"] = _cell(row.get("status", record["status"]))
-        found["error"] = record["error"]
-        found["key"] = one.key
-        return found
-
-    def _check_measures(self, rows: list[Mapping[str, Any]]) -> None:
-        known = list(dict.fromkeys(name for row in rows for name in row.get("measures") or {}))
-        finished = any(self.records[key]["status"] == DONE for key in self.records)
-        for name in self.study.outputs.measures:
-            if finished and name not in known:
-                there = f"there are {', '.join(known)}" if known else "the task gives none"
-                near = did_you_mean(name, known) or f"; {there}"
-                raise InputError(f"measures: no row has a measure {name!r}{near}")
+    def _measures(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Cell]]:
+        """Columns of the measures that the study wants."""
+        wanted = self.study.outputs.measures
+        if not wanted:
+            return {}
+        mappings = [row.get("measures") or {} for row in rows]
+        if self.counts()[DONE]:
+            _check_measures(wanted, mappings)
+        columns: dict[str, list[Cell]] = {}
+        for name in wanted:
+            bounds = [mapping.get(name, UNKNOWN) for mapping in mappings]
+            columns[name] = [_middle(*pair) for pair in bounds]
+            columns[f"{name}_lower"] = [lower for lower, _ in bounds]
+            columns[f"{name}_upper"] = [upper for _, upper in bounds]
+        return columns
 
 
-def _task_rows(record: Record) -> list[Mapping[str, Any]]:
+def _rows_of(record: Record) -> Sequence[Mapping[str, Any]]:
     """Rows of a record; an empty one where there is no result."""
     return (record["result"] or {}).get("rows") or [{}]
 
 
-def _measured(
-    names: tuple[str, ...], measures: Mapping[str, Any]
-) -> Iterator[tuple[str, float | None]]:
-    for name in names:
-        lower, upper = measures.get(name, (None, None))
-        known = lower is not None and upper is not None
-        yield name, lower + 0.5 * (upper - lower) if known else None
-        yield f"{name}_lower", lower
-        yield f"{name}_upper", upper
+def _names(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names in mappings, in the order in which they first appear."""
+    found: dict[str, Any] = {}
+    for mapping in mappings:
+        found.update(mapping)
+    return list(found)
+
+
+def _check_measures(wanted: Iterable[str], mappings: Iterable[Mapping[str, Any]]) -> None:
+    known = _names(mappings)
+    for name in wanted:
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "the task gives none"
+            near = did_you_mean(name, known) or f"; {there}"
+            raise InputError(f"measures: no row has a measure {name!r}{near}")
+
+
+def _middle(lower: float | None, upper: float | None) -> float | None:
+    return None if lower is None or upper is None else lower + 0.5 * (upper - lower)
 
 
 def _cell(value: Any) -> Cell:
     """A value of a row as one cell: parameters and lists as text."""
-    if value is None or isinstance(value, str | int | float):
-        return value
+    if type(value) in PLAIN:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, float):  # of a subclass, such as numpy's
+        return float(value)
     if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
         return in_words(value)
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
@@ -167,10 +170,10 @@ def _cell(value: Any) -> Cell:
     return canonical(value)
 
 
-def as_csv(columns: tuple[str, ...], rows: list[dict[str, Cell]]) -> bytes:
-    """Rows as in RFC 4180, in UTF-8; floats with as few digits as give them back."""
+def as_csv(columns: Mapping[str, Sequence[Cell]]) -> bytes:
+    """Columns as in RFC 4180, in UTF-8; floats with as few digits as give them back."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
-    writer.writerows([row.values() for row in rows])
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue().encode()
