@@ -13,39 +13,18 @@ import re
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from mdpcloud.errors import MdpcloudError
 from mdpcloud.study.record import Record
-from mdpcloud.study.work import Work, compute, compute_packed, failed, packed
+from mdpcloud.study.supply import AHEAD, ONE_THREAD, TRIES, Supply, answer, cores, stop
+from mdpcloud.study.work import Work, compute, compute_packed
 
-__all__ = ["LokyEngine", "SequentialEngine", "cores"]
+__all__ = ["LokyEngine", "SequentialEngine"]
 
-AHEAD = 2  # works handed out for each worker, the one that it computes included
-TRIES = 2  # deaths of its own worker that an instance has
 PAUSE = 0.5  # seconds between two looks whether the main process is there
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMBA_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-    ),
-    "1",
-)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    from joblib import cpu_count
-
-    found: int = cpu_count(only_physical_cores=False)
-    return found
 
 
 class SequentialEngine:
@@ -71,7 +50,7 @@ class LokyEngine:
     def records(self, works: Iterable[Work]) -> Generator[Record, None, None]:
         """See `mdpcloud.study.engines.Engine`."""
         jobs = self.jobs or cores()
-        supply = _Supply(works)
+        supply = Supply(works)
         while supply.out or not supply.exhausted:
             if jobs == 1:
                 yield from _alone(supply, supply)
@@ -82,50 +61,10 @@ class LokyEngine:
             yield from supply.refused()
 
 
-class _Supply:
-    """Works as they are handed out: keys and packed works, and what has not come back yet."""
-
-    def __init__(self, works: Iterable[Work]) -> None:
-        self.works = iter(works)
-        self.out: dict[str, tuple[Work, bytes]] = {}
-        self.exhausted = False
-        self._refused: deque[Record] = deque()
-        self._lock = threading.Lock()  # joblib's threads take works too
-
-    def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        while (work := self._next()) is not None:
-            content = packed(work)
-            if isinstance(content, bytes):
-                self.out[work.key] = work, content
-                yield work.key, content
-            else:
-                self._refused.append(content)
-
-    def _next(self) -> Work | None:
-        with self._lock:
-            work = next(self.works, None)
-            self.exhausted = work is None
-            return work
-
-    def record(self, key: str, found: Record | str) -> Record:
-        """The record of a work that has come back."""
-        work, _ = self.out.pop(key)
-        return failed(work, found) if isinstance(found, str) else found
-
-    def suspects(self) -> list[tuple[str, bytes]]:
-        """What has been handed out and has not come back."""
-        return [(key, content) for key, (_, content) in self.out.items()]
-
-    def refused(self) -> Iterator[Record]:
-        """Records of works that could not be handed out."""
-        while self._refused:
-            yield self._refused.popleft()
-
-
 # --- many workers ---------------------------------------------------------------------------------
 
 
-def _together(supply: _Supply, jobs: int) -> Iterator[Record]:
+def _together(supply: Supply, jobs: int) -> Iterator[Record]:
     """Records from joblib's shared pool."""
     from joblib import Parallel, delayed, parallel_config
 
@@ -133,36 +72,27 @@ def _together(supply: _Supply, jobs: int) -> Iterator[Record]:
         parallel = Parallel(
             jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=AHEAD * jobs
         )
-    answers = parallel(delayed(_answer)(*one) for one in supply)
+    answers = parallel(delayed(answer)(*one) for one in supply)
     try:
-        for answer in answers:
-            yield supply.record(*answer)
+        for found in answers:
+            yield supply.record(*found)
             yield from supply.refused()
     finally:
         _end(answers)
-
-
-def _answer(key: str, content: bytes) -> tuple[str, Record | str]:
-    return key, compute_packed(content)
-
-
-class _Stopped(Exception):
-    """Thrown into joblib's generator: closing it would warn of works that were not returned."""
 
 
 def _end(answers: Any) -> None:
     """End the workers, whatever they do."""
     from joblib.externals.loky import get_reusable_executor
 
-    with contextlib.suppress(_Stopped):
-        answers.throw(_Stopped)
+    stop(answers)
     get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
 
 # --- one worker -----------------------------------------------------------------------------------
 
 
-def _alone(works: Iterable[tuple[str, bytes]], supply: _Supply) -> Iterator[Record]:
+def _alone(works: Iterable[tuple[str, bytes]], supply: Supply) -> Iterator[Record]:
     """Records of works one after the other in one worker, so that it is certain who ends it."""
     with _OneWorker() as worker:
         for key, content in works:
@@ -196,9 +126,15 @@ class _OneWorker:
 
 
 def _pool_of_one() -> Any:
+    """A pool whose worker is there, so that what ends it from now on is its work."""
     from joblib.externals.loky import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(1, timeout=None, env=ONE_THREAD, **_workers())
+    pool = ProcessPoolExecutor(1, timeout=None, env=ONE_THREAD, **_workers())
+    try:
+        pool.submit(os.getpid).result()
+    except _broken() as error:
+        raise MdpcloudError(f"a worker died as it started: {_how_it_died(error)}") from error
+    return pool
 
 
 def _how_it_died(error: Exception) -> str:

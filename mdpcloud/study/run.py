@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Say", "load", "run", "store_of"]
 
+PATIENCE = 3.0  # seconds within which a second interrupt is taken for one with the first
 Progress = Callable[[int, int, int], object]
 """Called with the numbers of instances done, of all, and of those not done well."""
 Say = Callable[[str], object]
@@ -222,19 +224,29 @@ def _has_failed(record: Record) -> bool:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, interrupt as the keyboard does."""
+    """Let SIGTERM, which batch systems send, interrupt as the keyboard does.
+
+    More of either while the processes are being ended changes nothing.
+    """
+    last = -PATIENCE
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PATIENCE:
+            last = time.monotonic()
+            raise KeyboardInterrupt(signal.Signals(number).name)
+
+    ours = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _interrupt)
+        ours = {}
+    before = {one: usual for one, usual in ours.items() if signal.getsignal(one) is usual}
     try:
+        for one in before:
+            signal.signal(one, interrupt)
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(_: int, __: FrameType | None) -> None:
-    raise KeyboardInterrupt("terminated")
+        for one, usual in before.items():
+            signal.signal(one, usual)
 
 
 @contextlib.contextmanager

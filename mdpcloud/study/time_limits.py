@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import FrameType
@@ -84,16 +85,20 @@ def _by_alarm(time_limit: float) -> Iterator[None]:
     def stop(_: int, __: FrameType | None) -> None:
         raise _time_up(time_limit)
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before, started = signal.signal(signal.SIGALRM, stop), time.monotonic()
+    left, interval = signal.setitimer(signal.ITIMER_REAL, after(time_limit), AGAIN)
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, after(time_limit), AGAIN)
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
     finally:  # also if the alarm came just before it was turned off
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        if left:  # the caller's own alarm
+            signal.setitimer(
+                signal.ITIMER_REAL, max(left - time.monotonic() + started, 1e-3), interval
+            )
 
 
 def _by_thread(time_limit: float) -> Iterator[None]:
