@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mdpcloud.asymptotics.evaluation import Effort
-from mdpcloud.asymptotics.figures import chart_of, write_figure
+from mdpcloud.asymptotics.figures import chart_of
 from mdpcloud.asymptotics.settings import Fluid, Scales
 from mdpcloud.errors import InputError, NoLimitError, SolveError
+from mdpcloud.plots.files import write_figure
 from mdpcloud.plots.style import plain
 from mdpcloud.simulate.events_path import MOST_VALUES
 from mdpcloud.systems.measures import Measures, classes

@@ -33,7 +33,8 @@ def draw(file: Path, folder: Path | None, json_file: Path | None) -> None:
         A further place for its numbers.
     """
     from mdpcloud.asymptotics.evaluation import Effort
-    from mdpcloud.asymptotics.figures import chart_of, write_figure
+    from mdpcloud.asymptotics.figures import chart_of
+    from mdpcloud.plots.files import write_figure
 
     scenario = read_scenario(file)
     if scenario.figure is None:

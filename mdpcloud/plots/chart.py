@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 __all__ = ["Chart", "Look", "Panel", "Series"]
 
-Look: TypeAlias = Literal["line", "dashed", "dotted", "marks", "dots", "joined", "steps", "guide"]
-"""A line, a dashed or dotted one, markers, filled or joined ones, steps, or a thin grey line."""
+Look: TypeAlias = Literal[
+    "line", "dashed", "dotted", "marks", "dots", "joined", "steps", "guide", "shares", "bars"
+]
+"""A line, a dashed or dotted one, markers, filled or joined ones, steps, a thin grey line,
+the steps of a distribution function from one edge to the other, or bars beside each other."""
 
 COLUMNS = 2  # panels in a row
 
@@ -56,6 +59,13 @@ class Panel:
         "", "x", "y" or "xy".
     whole : str
         Axes with whole numbers only: "", "x", "y" or "xy".
+    percent : str
+        Axes that tell fractions in percent: "", "x", "y" or "xy".
+    zeros : bool
+        Whether a logarithmic axis has a place at its end for what cannot be told from 0; see
+        `mdpcloud.plots.scales`.
+    categories : tuple of str
+        Texts at x = 0, 1, ...; empty where x is a number.
     """
 
     title: str
@@ -65,6 +75,9 @@ class Panel:
     marks: tuple[tuple[float, str], ...] = ()
     logarithmic: str = ""
     whole: str = ""
+    percent: str = ""
+    zeros: bool = False
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,11 +89,20 @@ class Chart:
     panels : tuple of Panel
     notes : tuple of str
         What a reader of the numbers has to know.
+    columns : int
+        Panels in a row, at most.
+    curves : mapping of str to str
+        Name of every curve of figures that belong together, to its text in the legend. Where it is
+        given, each curve has a colour, marker and dash of its own in all of them.
+    page : {"screen", "page", "column"}
+        What size it is made for.
     """
 
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
     columns: int = COLUMNS
+    curves: Mapping[str, str] = field(default_factory=dict)
+    page: Literal["screen", "page", "column"] = "screen"
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every plotted number: panel, curve, kind, x, y, lower, upper; None for what is missing.
@@ -94,8 +116,9 @@ class Chart:
         for panel in self.panels:
             for one in panel.series:
                 ends = one.lower or [np.nan] * len(one.x), one.upper or [np.nan] * len(one.x)
-                for numbers in zip(one.x, one.y, *ends, strict=True):
-                    yield (panel.title, one.curve, one.kind, *map(_number, numbers))
+                for x, *numbers in zip(one.x, one.y, *ends, strict=True):
+                    where = panel.categories[int(x)] if panel.categories else _number(x)
+                    yield (panel.title, one.curve, one.kind, where, *map(_number, numbers))
 
     def to_dict(self) -> dict[str, Any]:
         """The chart as JSON has it."""
@@ -112,11 +135,14 @@ def _panel_record(panel: Panel) -> dict[str, Any]:
             {
                 "curve": one.curve,
                 "kind": one.kind,
-                **{name: [*map(_number, getattr(one, name))] for name in ("x", "y")},
-                **{name: [*map(_number, getattr(one, name))] for name in ("lower", "upper")},
+                **{
+                    name: [*map(_number, getattr(one, name))]
+                    for name in ("x", "y", "lower", "upper")
+                },
             }
             for one in panel.series
         ],
+        **({"categories": [*panel.categories]} if panel.categories else {}),
     }
 
 

@@ -1,51 +1,54 @@
-"""Panels of curves: limits as lines, finite systems as points.
+"""Panels of curves: limits as lines, finite systems and instances as points.
 
-Where there are several curves, colour tells them apart, and the marker or dash tells the kind of
-each (the limit, or a finite system); where there is one curve, colour tells the kinds apart.
+`mdpcloud.plots.looks` says how curves are told apart, `mdpcloud.plots.scales` what their axes are.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from mdpcloud.errors import InputError
 from mdpcloud.plots.chart import Chart, Panel, Series
+from mdpcloud.plots.looks import Looks, legend, open_mark
+from mdpcloud.plots.scales import Scale, scale_of, set_scale
 from mdpcloud.plots.style import (
+    COLUMN,
     FAINT,
     INK,
-    LINES,
-    MARKERS,
+    PAGE,
+    SCREEN,
     SMALL,
+    Page,
     add_legend,
     clean,
     heading,
     panels,
+    plain,
     title,
-    whole_numbers,
 )
 
 __all__ = ["check_formulas", "draw_chart"]
 
 Floats = NDArray[np.float64]
-DASHES: tuple[Any, ...] = ((0, (3.4, 1.4)), (0, (1.1, 1.2)), (0, (6, 2, 1.2, 2)), (0, (9, 3)))
-MARKED = ("marks", "dots", "joined")
-TITLE = 46  # letters in a line of a panel's title
+PAGES = {"screen": SCREEN, "page": PAGE, "column": COLUMN}
 MARK = 30  # letters in a line beside a mark
 MARK_LINE = 0.062  # height of such a line, part of a panel's height
 HEIGHT = 2.9  # of a panel, inches
+LOW, HIGH = 1.75, 2.5  # the least and the largest height of a panel of a page
 VISIBLE = 4e-3  # part of a panel's height from which an interval is drawn
+MARGIN, TICK = 0.6, 0.42  # inches on the left of a panel, and of a number below it
+MOST_TICKS = 8  # on a vertical axis
+BARS = 0.8  # of the distance between places, together
+UNLIKE = 5.0  # ratio of the largest numbers of panels, beyond which each has its own linear axis
 
 
 def check_formulas(text: str) -> None:
@@ -74,59 +77,6 @@ def check_formulas(text: str) -> None:
 # --- drawing --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Looks:
-    """Colours, markers and dashes of the curves and kinds of a chart."""
-
-    curves: list[str] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)  # those that are no guides, in order
-    marked: list[str] = field(default_factory=list)  # kinds that are drawn with markers
-    lines: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, chart: Chart) -> _Looks:
-        every = [one for panel in chart.panels for one in panel.series if one.look != "guide"]
-        marked = [one.kind for one in every if one.look in MARKED]
-        lines = [one.kind for one in every if one.look in ("line", "dashed", "dotted", "steps")]
-        curves = dict.fromkeys(one.curve for one in every if one.curve)
-        kinds = dict.fromkeys(one.kind for one in every)
-        return cls([*curves], [*kinds], [*dict.fromkeys(marked)], [*dict.fromkeys(lines)])
-
-    @property
-    def several(self) -> bool:
-        return len(self.curves) > 1
-
-    def colour(self, one: Series) -> Any:
-        if one.look == "guide":
-            return FAINT
-        if self.several:
-            return INK if not one.curve else LINES[self.curves.index(one.curve) % len(LINES)]
-        others = [kind for kind in self.kinds if kind not in self.plain]
-        return INK if one.kind in self.plain else LINES[others.index(one.kind) % len(LINES)]
-
-    @property
-    def plain(self) -> list[str]:
-        """The first kind of line, drawn in ink where there is one curve and other kinds."""
-        return self.lines[:1] if len(self.kinds) > 1 else []
-
-    def style(self, one: Series) -> dict[str, Any]:
-        colour = self.colour(one)
-        if one.look == "guide":
-            return {"color": colour, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
-        if one.look in MARKED:
-            marker = MARKERS[self.marked.index(one.kind) % len(MARKERS)]
-            joined = {"linestyle": "-" if one.look == "joined" else "none", "linewidth": 0.9}
-            inside = colour if one.look == "dots" else "white"
-            face = {"markerfacecolor": inside, "markeredgewidth": 1.3, "markersize": 5.0}
-            return {"color": colour, "marker": marker, "zorder": 3, **joined, **face}
-        dash: Any = {"dashed": DASHES[0], "dotted": DASHES[1]}.get(one.look, "-")
-        if one.look == "line" and self.several and one.kind != self.lines[0]:
-            dash = DASHES[(self.lines.index(one.kind) - 1) % len(DASHES)]
-        steps = {"drawstyle": "steps-post", "linewidth": 0.9, "zorder": 1.5}
-        line = {"color": colour, "linestyle": dash, "linewidth": 1.7, "zorder": 2}
-        return line | (steps if one.look == "steps" else {})
-
-
 def draw_chart(chart: Chart, name: str = "") -> Figure:
     """Draw a chart; its legend is below.
 
@@ -136,84 +86,155 @@ def draw_chart(chart: Chart, name: str = "") -> Figure:
     name : str
         Title of the whole.
     """
-    looks = _Looks.of(chart)
-    figure, grid = panels(len(chart.panels), columns=chart.columns, height=HEIGHT)
-    for axes, panel in zip(grid, chart.panels, strict=True):
-        _draw_panel(axes, panel, looks)
-    heading(figure, name)
-    handles, labels = _legend(chart, looks)
+    page = PAGES[chart.page]
+    looks = Looks.of(chart, page.thickness)
+    shared = {axis: chart.page != "screen" and _alike(axis, chart.panels) for axis in "xy"}
+    figure, grid = panels(
+        len(chart.panels),
+        columns=chart.columns,
+        height=_height(chart, page),
+        sharex=shared["x"],
+        sharey=shared["y"],
+        page=page,
+    )
+    scales = [
+        {axis: scale_of(axis, chart.panels if shared[axis] else [panel]) for axis in "xy"}
+        for panel in chart.panels
+    ]
+    width = page.width / min(chart.columns, len(chart.panels))
+    ticks = {"x": max(int((width - MARGIN) / TICK), 3), "y": MOST_TICKS}
+    for axes, panel, those in zip(grid, chart.panels, scales, strict=True):
+        _draw_panel(axes, panel, looks, those)
+        for scale in those.values():
+            set_scale(axes, panel, scale, ticks[scale.axis])
+    for axes, panel, those in zip(grid, chart.panels, scales, strict=True):
+        _draw_ends(axes, panel, looks, those, page)
+        _finish(axes, panel, chart, page)
+    heading(figure, name, page)
+    handles, labels = legend(chart, looks)
     if len(labels) > 1:
-        add_legend(figure, handles, labels)
+        long = 2.6 if chart.curves else 1.4
+        add_legend(figure, handles, labels, page, long)
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, looks: _Looks) -> None:
+def _height(chart: Chart, page: Page) -> float:
+    """Of a panel, inches."""
+    if page is SCREEN:
+        return HEIGHT
+    return min(max(0.75 * page.width / min(chart.columns, len(chart.panels)), LOW), HIGH)
+
+
+def _alike(axis: str, those: Sequence[Panel]) -> bool:
+    """Whether panels can have the same axis: of the same categories, or with similar numbers."""
+    if len({(panel.categories, panel.x_label, panel.y_label) for panel in those}) > 1:
+        return False
+    if axis == "x" or axis in those[0].logarithmic:
+        return True
+    tops = [np.nanmax(np.abs([v for one in panel.series for v in one.y])) for panel in those]
+    return bool(max(tops) <= UNLIKE * min(tops))
+
+
+def _draw_panel(axes: Axes, panel: Panel, looks: Looks, scales: dict[str, Scale]) -> None:
+    bars = [one for one in panel.series if one.look == "bars"]
     for one in panel.series:
-        x, y = _positive(panel, "x", one.x), _positive(panel, "y", one.y)
-        axes.plot(x, y, **looks.style(one))
-        ends = [_positive(panel, "y", end) for end in (one.lower, one.upper) if len(end)]
-        axes.update_datalim([*zip([*x] * len(ends), [v for end in ends for v in end], strict=True)])
+        if one.look == "bars":
+            _draw_bars(axes, one, bars, looks, scales["y"])
+        elif one.look == "shares":
+            ends = scales["y"].factor * np.array([0.0, 1.0])
+            axes.update_datalim([(x, y) for x in scales["x"].drawn(one.x) for y in ends])
+        else:
+            _draw_points(axes, one, looks, scales)
     axes.autoscale_view()
-    _set_scales(axes, panel)
+
+
+def _draw_points(axes: Axes, one: Series, looks: Looks, scales: dict[str, Scale]) -> None:
+    """A line or points; those at the foot of the axis are open."""
+    style = looks.style(one)
+    x, y = scales["x"].drawn(one.x), scales["y"].drawn(one.y)
+    foot = scales["y"].at_foot(one.y, one.lower)
+    y[foot] = scales["y"].foot
+    marked: dict[str, Any] = {"markevery": [*np.flatnonzero(~foot)]} if foot.any() else {}
+    axes.plot(x, y, **style, **marked)
+    if foot.any():
+        axes.plot(x[foot], y[foot], **open_mark(style), clip_on=False)
+    ends = [scales["y"].drawn(end) for end in (one.lower, one.upper) if len(end)]
+    axes.update_datalim([*zip([*x] * len(ends), [v for end in ends for v in end], strict=True)])
+
+
+def _draw_bars(axes: Axes, one: Series, bars: Sequence[Series], looks: Looks, scale: Scale) -> None:
+    """Bars beside those of the other series."""
+    width = BARS / len(bars)
+    left = width * (bars.index(one) - 0.5 * (len(bars) - 1))
+    x = np.array(one.x, float) + left
+    axes.bar(x, scale.drawn(one.y), 0.92 * width, color=looks.colour(one), zorder=2)
+
+
+def _draw_ends(
+    axes: Axes, panel: Panel, looks: Looks, scales: dict[str, Scale], page: Page
+) -> None:
+    """What needs the final ends of the axes."""
     for one in panel.series:
-        _draw_intervals(axes, panel, one, looks)
+        if one.look == "shares":
+            _draw_shares(axes, one, looks, scales)
+        else:
+            _draw_intervals(axes, one, looks, scales["y"], page)
+
+
+def _draw_shares(axes: Axes, one: Series, looks: Looks, scales: dict[str, Scale]) -> None:
+    """The steps of a distribution function, from the left edge of the panel to the right one."""
+    left, right = axes.get_xlim()
+    x, y = scales["x"].drawn(one.x), scales["y"].drawn(one.y)
+    foot = scales["x"].at_foot(one.x, one.lower)
+    first, full = y[foot].max(initial=0.0), scales["y"].factor
+    axes.plot(np.r_[left, x[~foot], right], np.r_[first, y[~foot], y[-1]], **looks.style(one))
+    axes.set(xlim=(left, right), ylim=(-0.02 * full, 1.02 * full))
+
+
+def _finish(axes: Axes, panel: Panel, chart: Chart, page: Page) -> None:
+    """Marks, titles, labels, and the texts of categories."""
     _draw_marks(axes, panel.marks)
-    title(axes, panel.title if "$" in panel.title else textwrap.fill(panel.title, TITLE))
+    if panel.categories:
+        axes.set_xticks(range(len(panel.categories)), [*map(plain, panel.categories)])
+        axes.set_xlim(-0.5, len(panel.categories) - 0.5)
+    width = page.letters(page.large) // min(chart.columns, len(chart.panels)) - 3
+    title(axes, panel.title if "$" in panel.title else textwrap.fill(panel.title, width), page)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
-    clean(axes, grid="both")
+    clean(axes, grid="both", page=page)
+    if page is not SCREEN:
+        _label_outer(axes)
 
 
-def _positive(panel: Panel, axis: str, values: Sequence[float]) -> Floats:
-    """Values; those that a logarithmic axis does not have are nan."""
-    found = np.array(values, float)
-    if axis in panel.logarithmic:
-        found[~(found > 0.0)] = np.nan
-    return found
+def _label_outer(axes: Axes) -> None:
+    """Leave out the texts of axes that are those of the panel below or on the left."""
+    place = axes.get_subplotspec()
+    assert place is not None
+    shared = {
+        axis: len(getattr(axes, f"get_shared_{axis}_axes")().get_siblings(axes)) > 1
+        for axis in "xy"
+    }
+    below = [other.get_subplotspec() for other in axes.figure.axes]
+    if shared["y"] and not place.is_first_col():
+        axes.set_ylabel("")
+        axes.tick_params(axis="y", labelleft=False)
+    covered = any(
+        b is not None and b.colspan == place.colspan and b.rowspan.start > place.rowspan.start
+        for b in below
+    )
+    if shared["x"]:
+        axes.tick_params(axis="x", labelbottom=not covered)
+        axes.set_xlabel("" if covered else axes.get_xlabel())
 
 
-def _set_scales(axes: Axes, panel: Panel) -> None:
-    if "x" in panel.logarithmic:
-        axes.set_xscale("log")
-        _tell_decades(axes.xaxis, axes.get_xlim())
-    else:
-        axes.margins(x=0.02)
-    if "y" in panel.logarithmic:
-        axes.set_yscale("log")
-        _tell_decades(axes.yaxis, axes.get_ylim())
-    else:
-        _begin_at_zero(axes, panel)
-    if "x" in panel.whole and "x" not in panel.logarithmic:
-        axes.xaxis.set_major_locator(whole_numbers())
-    if "y" in panel.whole and "y" not in panel.logarithmic:
-        axes.yaxis.set_major_locator(whole_numbers())
-
-
-def _begin_at_zero(axes: Axes, panel: Panel) -> None:
-    """Let the vertical axis begin a little below zero where the values are not far from it."""
-    values = [value for one in panel.series for value in one.y if np.isfinite(value)]
-    top = axes.get_ylim()[1]
-    if values and 0.0 <= min(values) < 0.25 * top:
-        axes.set_ylim(-0.02 * top, top)
-
-
-def _tell_decades(axis: Any, ends: tuple[float, float]) -> None:
-    """Plain numbers on a short logarithmic axis: 1, 2, 5, 10 ...; powers of ten on a long one."""
-    low, high = ends
-    if high <= 200.0 * low:
-        subs = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0) if high <= 8.0 * low else (1.0, 2.0, 5.0)
-        axis.set_major_locator(LogLocator(subs=subs))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _draw_intervals(axes: Axes, panel: Panel, one: Series, looks: _Looks) -> None:
+def _draw_intervals(axes: Axes, one: Series, looks: Looks, scale: Scale, page: Page) -> None:
     """Whiskers where an interval is wide enough to be seen."""
     if not len(one.lower):
         return
     low, high = axes.get_ylim()
-    lower, upper, y = (np.array(v, float) for v in (one.lower, one.upper, one.y))
-    if "y" in panel.logarithmic:
+    lower, upper, y = (scale.factor * np.array(v, float) for v in (one.lower, one.upper, one.y))
+    if scale.logarithmic:
+        y[scale.at_foot(one.y, one.lower)] = scale.foot
         lower = np.maximum(lower, low)
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = np.log(upper / lower) > VISIBLE * np.log(high / low)
@@ -223,8 +244,15 @@ def _draw_intervals(axes: Axes, panel: Panel, one: Series, looks: _Looks) -> Non
         return
     x = np.array(one.x, float)[wide]
     reach = np.maximum([(y - lower)[wide], (upper - y)[wide]], 0.0)
-    colour = looks.colour(one)
-    axes.errorbar(x, y[wide], yerr=reach, fmt="none", ecolor=colour, elinewidth=1.1, capsize=2.5)
+    axes.errorbar(
+        x,
+        y[wide],
+        yerr=reach,
+        fmt="none",
+        ecolor=looks.colour(one),
+        elinewidth=1.1 * page.thickness,
+        capsize=2.5 * page.thickness,
+    )
 
 
 def _draw_marks(axes: Axes, marks: Sequence[tuple[float, str]]) -> None:
@@ -250,20 +278,3 @@ def _draw_marks(axes: Axes, marks: Sequence[tuple[float, str]]) -> None:
         )
         written.set_in_layout(False)
         foot += MARK_LINE * len(lines) + (0.03 if lines else 0.0)
-
-
-def _legend(chart: Chart, looks: _Looks) -> tuple[list[Any], list[str]]:
-    """A handle for each curve by its colour, and for each kind by its marker or dash."""
-    every = [one for panel in chart.panels for one in panel.series]
-    found: dict[str, Any] = {}
-    if looks.several:
-        for one in every:
-            if one.curve:
-                found.setdefault(one.curve, Line2D([], [], color=looks.colour(one), linewidth=3.0))
-    for one in every:
-        style = looks.style(one)
-        style["color"] = INK if looks.several and one.look != "guide" else style["color"]
-        found.setdefault(one.kind, Line2D([], [], **style))
-    if looks.several and len({one.kind for one in every}) == 1:
-        del found[every[0].kind]
-    return [*found.values()], [*found]

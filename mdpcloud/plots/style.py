@@ -1,14 +1,15 @@
 """What all pictures share: colours, sizes, names, files.
 
-Colours are those of M. Okabe and K. Ito, "Color universal design" (2008), which people with any
-common colour blindness can tell apart. Figures are made without pyplot, so no global state is
-touched.
+A `Page` is the size that a picture is made for. Colours are those of M. Okabe and K. Ito, "Color
+universal design" (2008), which people with any common colour blindness can tell apart. Figures are
+made without pyplot, so no global state is touched.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 __all__ = [
+    "COLUMN",
+    "PAGE",
+    "SCREEN",
+    "Page",
     "action_colours",
     "add_legend",
     "clean",
@@ -40,9 +45,7 @@ GREY = "#d0d0d0"
 SMALL = 9.0  # points
 WIDTH = 8.0  # inches
 DPI = 150
-LETTERS = 92  # that fit into the width of a figure
-LINE = 0.21  # inches of a line in a legend
-SWATCH = 6  # letters that a colour in a legend takes
+LETTER = 0.58  # mean width of a letter, in its size
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
@@ -53,19 +56,64 @@ PEOPLE = {"bernoulli", "erlang", "whittle"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def new_figure(height: float) -> Figure:
-    """An empty figure of the common width.
+@dataclass(frozen=True)
+class Page:
+    """The size that a picture is made for.
+
+    Attributes
+    ----------
+    width : float
+        Inches.
+    small, large : float
+        Sizes of numbers, and of labels and titles, points.
+    dpi : int
+        Dots per inch of a PNG.
+    thickness : float
+        Of lines and marks, in that of a picture for the screen.
+    """
+
+    width: float
+    small: float
+    large: float
+    dpi: int
+    thickness: float = 1.0
+
+    def letters(self, size: float) -> int:
+        """Number of letters of a size in points that fit into the width.
+
+        Examples
+        --------
+        >>> COLUMN.letters(8.0), PAGE.letters(8.0)
+        (54, 108)
+        """
+        return int(72.0 * self.width / (LETTER * size))
+
+
+SCREEN = Page(WIDTH, SMALL, SMALL + 1, DPI)
+PAGE = Page(7.0, 8.0, 8.5, 300, 0.75)  # the width of a journal's page
+COLUMN = Page(3.5, 8.0, 8.0, 300, 0.75)  # one of its two columns
+
+
+def new_figure(height: float, page: Page = SCREEN) -> Figure:
+    """An empty figure of a page's width.
 
     Parameters
     ----------
     height : float
         Inches; it is shown at about 100 pixels per inch.
+    page : Page, optional
     """
-    return Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    return Figure(figsize=(page.width, height), dpi=page.dpi, layout="constrained")
 
 
 def panels(
-    count: int, *, columns: int, height: float, sharex: bool = False, sharey: bool = False
+    count: int,
+    *,
+    columns: int,
+    height: float,
+    sharex: bool = False,
+    sharey: bool = False,
+    page: Page = SCREEN,
 ) -> tuple[Figure, list[Axes]]:
     """A figure of equal panels, row by row.
 
@@ -79,46 +127,58 @@ def panels(
         Of a panel, inches.
     sharex, sharey : bool
         Whether the panels have the same axis.
+    page : Page, optional
     """
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = new_figure(0.3 + height * rows)
+    figure = new_figure(0.3 + height * rows, page)
     grid = figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)
     for axes in grid.flat[count:]:
         axes.remove()
     return figure, list(grid.flat[:count])
 
 
-def heading(figure: Figure, text: str) -> None:
+def heading(figure: Figure, text: str, page: Page = SCREEN) -> None:
     """A title at the left of a figure."""
     if text:
-        figure.suptitle(textwrap.fill(text, 90), x=0.01, ha="left", fontsize=SMALL + 2, color=INK)
+        size = page.large + 1
+        wrapped = textwrap.fill(text, page.letters(size))
+        figure.suptitle(wrapped, x=0.01, ha="left", fontsize=size, color=INK)
 
 
-def title(axes: Axes, text: str) -> None:
+def title(axes: Axes, text: str, page: Page = SCREEN) -> None:
     """A title at the left of a panel."""
-    axes.set_title(text, loc="left", fontsize=SMALL + 1, color=INK)
+    axes.set_title(text, loc="left", fontsize=page.large, color=INK)
 
 
-def add_legend(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
+def add_legend(
+    figure: Figure,
+    handles: Sequence[Any],
+    labels: Sequence[str],
+    page: Page = SCREEN,
+    handlelength: float = 1.4,
+) -> None:
     """Name lines or areas once, below all panels, in rows for which the figure grows."""
-    lines = [label.split("\n") for label in labels]
-    widths = [max(map(len, parts)) + SWATCH for parts in lines]
-    columns = len(labels) if sum(widths) <= LETTERS else max(LETTERS // max(widths), 1)
-    height = LINE * max(map(len, lines)) * -(-len(labels) // columns)
-    figure.set_figheight(figure.get_figheight() + height)
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-        labelcolor=INK,
-        fontsize=SMALL + 1,
-        handlelength=1.4,
-        borderpad=0.1,
-        borderaxespad=0.2,
-    )
+    count = len(labels)
+    for rows in range(1, count + 1):
+        columns = -(-count // rows)
+        legend = figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            labelcolor=INK,
+            fontsize=page.large,
+            handlelength=handlelength,
+            borderpad=0.1,
+            borderaxespad=0.2,
+        )
+        box = legend.get_window_extent()
+        if rows == count or box.width <= figure.bbox.width:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -127,16 +187,16 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def clean(axes: Axes, *, grid: str | None = None) -> Axes:
+def clean(axes: Axes, *, grid: str | None = None, page: Page = SCREEN) -> Axes:
     """Take away what is not needed; draw faint grid lines along ``grid`` ("x", "y" or "both")."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_color(FAINT)
-    axes.tick_params(color=FAINT, labelcolor=INK, labelsize=SMALL)
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
+    axes.tick_params(color=FAINT, labelcolor=INK, labelsize=page.small)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set(color=INK, fontsize=page.large)
     axes.set_axisbelow(True)
     if grid is not None:
-        axes.grid(axis=grid, color="#e6e6e6", linewidth=0.8)  # type: ignore[arg-type]
+        axes.grid(axis=grid, color="#e6e6e6", linewidth=0.8 * page.thickness)  # type: ignore[arg-type]
     return axes
 
 
