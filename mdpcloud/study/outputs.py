@@ -55,10 +55,11 @@ class Figure:
     ----------
     name : str
         Of its files.
-    kind : {"lines", "distribution"}
-        ``y`` against the axis ``x``; or the part of the instances whose ``y`` is at most a value.
+    kind : {"lines", "distribution", "bars"}
+        ``y`` against the axis ``x``; the share of the instances whose ``y`` is at most a value; or
+        the mean of ``y`` over the instances at each value of the column ``x``.
     x : str, optional
-        Axis, for lines.
+        Axis, for lines and bars; by default the only one that nothing else names.
     y : str
         Column.
     curves : str
@@ -67,7 +68,8 @@ class Figure:
         Axes each combination of whose values is a panel.
     where : mapping, optional
         Which rows of the results count.
-    logarithmic : {"", "x", "y", "xy"}
+    logarithmic : {"", "x", "y", "xy"}, optional
+        By default "x" for a distribution of gaps, else "".
     columns : int
         Panels in a row.
     width : {"column", "page"}
@@ -76,13 +78,13 @@ class Figure:
     """
 
     name: Text
-    kind: Literal["lines", "distribution"] = "lines"
+    kind: Literal["lines", "distribution", "bars"] = "lines"
     x: Text | None = None
     y: Text = "gap"
     curves: Text = "policy"
     panels: tuple[Text, ...] = ()
     where: Where | None = None
-    logarithmic: Literal["", "x", "y", "xy"] = ""
+    logarithmic: Literal["", "x", "y", "xy"] | None = None
     columns: Annotated[int, Ge(1)] = 2
     width: Literal["column", "page"] = "page"
     title: Text | None = None

@@ -1,0 +1,119 @@
+"""Figures of a column against an axis: a point per instance, joined along each curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mdpcloud.errors import InputError
+from mdpcloud.plots.chart import Panel, Series
+from mdpcloud.study.figures_rows import OPTIMUM, Row, Rows, Selection, bounds_of, number
+from mdpcloud.study.figures_words import FRACTIONS, column_words, curve_words, some, text_of
+
+__all__ = ["lines_panel", "places_of"]
+
+NAN = float("nan")
+
+
+def lines_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, list[str]]:
+    """A panel of curves, and what is missing in it.
+
+    Raises
+    ------
+    InputError
+        When several instances stand at the same place.
+    """
+    figure = selection.figure
+    places, x, names = places_of(selection, rows)
+    found = {curve: _by_place(selection, rows, curve) for curve in (*selection.curves, OPTIMUM)}
+    series = [
+        _series(selection, curve, x, [those.get(place) for place in places])
+        for curve, those in found.items()
+        if those
+    ]
+    panel = Panel(
+        title,
+        figure.x_label or column_words(selection.x),
+        figure.y_label or column_words(figure.y),
+        tuple(series),
+        logarithmic=(figure.logarithmic or "").replace("x", "" if names else "x"),
+        percent="y" if figure.y in FRACTIONS else "",
+        zeros=True,
+        categories=names,
+    )
+    return panel, _notes(selection, title, rows, found)
+
+
+def places_of(selection: Selection, rows: Rows) -> tuple[list[Any], list[float], tuple[str, ...]]:
+    """Values of the axis in a panel, where they are drawn, and their texts if they are no numbers.
+
+    Numbers are in their order, texts in the order of the study.
+    """
+    values = [*dict.fromkeys(row[selection.x] for row in rows)]
+    if any(isinstance(value, str | bool) for value in values):
+        return values, [float(i) for i in range(len(values))], tuple(map(text_of, values))
+    values.sort()
+    return values, [float(value) for value in values], ()
+
+
+def _by_place(selection: Selection, rows: Rows, curve: Any) -> dict[Any, Row]:
+    """The row of a curve at each value of the axis."""
+    found: dict[Any, Row] = {}
+    for row in selection.of_curve(rows, curve):
+        other = found.setdefault(row[selection.x], row)
+        if other is not row:
+            raise InputError(_collision(selection, other, row))
+    return found
+
+
+def _collision(selection: Selection, one: Row, other: Row) -> str:
+    """Why two rows stand at the same place."""
+    name, x, curves = selection.figure.name, selection.x, selection.figure.curves
+    begin = f"figure {name!r}: several rows of {curves} {one[curves]!r} stand at {x} = {one[x]!r}"
+    free = [axis for axis in selection.axes if one[axis] != other[axis]]
+    if free:
+        named = " and ".join(f"{axis} ({one[axis]!r}, {other[axis]!r}, ...)" for axis in free)
+        return f"{begin}; they differ in {named}: name it in panels or curves, or a value in where"
+    if one.get("policy") != other.get("policy"):
+        return f"{begin}, of several policies: name one in where"
+    return f"{begin}; their labels are the same (instances {one['instance']}, {other['instance']})"
+
+
+def _series(
+    selection: Selection, curve: Any, x: Sequence[float], rows: Sequence[Row | None]
+) -> Series:
+    y = selection.figure.y
+    ends = [_column(rows, name) for name in bounds_of(y, [row for row in rows if row])]
+    lower, upper = ends or ([], [])
+    look: Any = "dashed" if curve == OPTIMUM else "joined"
+    return Series(y, x, _column(rows, y), str(curve), lower, upper, look)
+
+
+def _column(rows: Sequence[Row | None], name: str) -> list[float]:
+    values = [None if row is None else number(row, name) for row in rows]
+    return [NAN if value is None else value for value in values]
+
+
+def _notes(
+    selection: Selection, title: str, rows: Rows, found: dict[Any, dict[Any, Row]]
+) -> list[str]:
+    """What is missing, and what did not converge."""
+    curves, x = selection.figure.curves, selection.x
+    inside = f" ({title})" if title else ""
+    notes = []
+    lost = {row[x] for row in rows if row[curves] is None}
+    rough = {row[x] for those in found.values() for row in those.values() if row.get("error")}
+    for places, what in ((lost, "no result"), (rough, "not converged, with its bounds")):
+        if places:
+            notes.append(f"{what} at {x} = {some(map(text_of, _ordered(places)))}{inside}")
+    for curve, those in found.items():
+        mine = {row[x] for row in rows if row[curves] == curve}
+        if mine - set(those):
+            where = some(map(text_of, _ordered(mine - set(those))))
+            name = curve_words(curves, curve)
+            notes.append(f"{name} has no {selection.figure.y} at {x} = {where}{inside}")
+    return notes
+
+
+def _ordered(places: set[Any]) -> list[Any]:
+    return sorted(places, key=lambda value: (isinstance(value, str), value))
