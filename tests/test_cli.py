@@ -21,9 +21,9 @@ from typer.testing import CliRunner, Result
 
 import mdpcloud as mc
 from mdpcloud.cli import app
-from mdpcloud.cli.numbers import interval, percent, with_error
 from mdpcloud.cli.progress import done, progress_bar
 from mdpcloud.compare import Row
+from mdpcloud.numbers import interval, percent, with_error
 from mdpcloud.scenario import SimulateSettings
 
 SYSTEM = '''

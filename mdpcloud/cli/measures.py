@@ -12,8 +12,8 @@ import typer
 from mdpcloud.asymptotics.measures import finite_measures, limit_measures
 from mdpcloud.cli import tables
 from mdpcloud.cli.border import say
-from mdpcloud.cli.numbers import with_error
 from mdpcloud.cli.progress import progress_bar
+from mdpcloud.numbers import with_error
 from mdpcloud.scenario import Scenario
 from mdpcloud.systems.measures import KINDS, PER_UNIT, Measures, classes
 

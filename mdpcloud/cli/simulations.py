@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from mdpcloud.cli.numbers import with_half_width
 from mdpcloud.cli.tables import (
     cost_of,
     of_scale,
@@ -18,6 +17,7 @@ from mdpcloud.cli.tables import (
     status_in_words,
     unit,
 )
+from mdpcloud.numbers import with_half_width
 
 __all__ = ["print_simulated"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import typer
 
-from mdpcloud.cli.numbers import interval, with_error
 from mdpcloud.cli.tables import ends, print_table, status_of
 from mdpcloud.model.limit import limit_of
+from mdpcloud.numbers import interval, with_error
 from mdpcloud.scenario import Scenario
 
 __all__ = ["print_solution", "record_of"]

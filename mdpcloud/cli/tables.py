@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from mdpcloud.cli.numbers import percent, with_error, with_half_width
+from mdpcloud.numbers import percent, with_error, with_half_width
 from mdpcloud.policies.family import in_words
 
 __all__ = [

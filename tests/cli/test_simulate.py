@@ -12,9 +12,9 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from mdpcloud.cli import app
-from mdpcloud.cli.numbers import with_half_width
 from mdpcloud.cli.progress import simulation_bar
 from mdpcloud.compare import size
+from mdpcloud.numbers import with_half_width
 
 SCENARIO = """
 format = 1

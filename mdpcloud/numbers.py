@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-__all__ = ["interval", "percent", "with_error", "with_half_width"]
+__all__ = ["agreed", "interval", "percent", "with_error", "with_half_width"]
 
 SIGNIFICANT = 10  # most significant digits of a value
 DECIMALS = 12  # most digits after the point
@@ -98,12 +98,23 @@ def percent(lower: float, upper: float) -> str:
     >>> percent(0.01, 0.02)
     '1.00 to 2.00 %'
     """
-    low, high = (_exact.multiply(Decimal(share), Decimal(100)) for share in (lower, upper))
-    for decimals in range(PERCENT, -1, -1):
-        texts = {_rounded(end, decimals, ROUND_HALF_EVEN) for end in (low, high)}
+    return f"{agreed(lower, upper, PERCENT, 100)} %"
+
+
+def agreed(lower: float, upper: float, decimals: int, scale: int = 1) -> str:
+    """A number with those of its first decimals that both bounds have; both where none has.
+
+    Examples
+    --------
+    >>> agreed(2.71827, 2.71829, 2), agreed(2.71827, 2.71829, 4), agreed(2.5, 3.5, 4)
+    ('2.72', '2.7183', '2.50 to 3.50')
+    """
+    low, high = (_exact.multiply(Decimal(end), Decimal(scale)) for end in (lower, upper))
+    for places in range(decimals, -1, -1):
+        texts = {_rounded(end, places, ROUND_HALF_EVEN) for end in (low, high)}
         if len(texts) == 1:
-            return f"{texts.pop():f} %"
-    return f"{interval(float(low), float(high))} %"
+            return f"{texts.pop():f}"
+    return interval(float(low), float(high))
 
 
 def _resolved(width: float) -> int:
