@@ -118,7 +118,9 @@ def _row(
         **_gaps(row, best, earned),
         **{column: difference[name] for name, column in names.items() if difference},
         **about,
-        **{"states": row["states"], **more, "status": row["status"]},
+        "states": row["states"],
+        **more,
+        "status": row["status"],
     }
 
 
