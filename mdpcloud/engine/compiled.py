@@ -234,7 +234,7 @@ class CompiledProblem:
     def state(self, index: Any) -> Any:
         """The named tuple of coordinates of a state (int) or of several (slice)."""
         columns = [column[index] for column in self.columns]
-        return self.grid.axes.state([int(c) if np.ndim(c) == 0 else c for c in columns])
+        return self.grid.axes.state([c if c.shape else int(c) for c in columns])
 
     def allowed(self, e: int) -> tuple[Array, Array]:
         """Which actions of term e may be taken, (A, n), and where its rate is positive, (n,)."""

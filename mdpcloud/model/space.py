@@ -6,7 +6,7 @@ import keyword
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Axes:
             for value in self.values.values()
             for v in (value if isinstance(value, tuple) else (value,))
         )
-        self._tuple = namedtuple("x", list(self.values))  # type: ignore[misc]
+        self._tuple = _point(tuple(self.values))
 
     def __len__(self) -> int:
         return len(self.flat)
@@ -111,6 +111,11 @@ class Axes:
             f"{owner}: family {name!r} takes {{index: amount}} or {len(size)} amounts, not "
             f"{amount!r}"
         )
+
+
+@lru_cache(maxsize=256)  # making a class takes longer than all else in a small space
+def _point(names: tuple[str, ...]) -> Any:
+    return namedtuple("x", names)  # type: ignore[misc]
 
 
 def _integer(name: str, value: Any, what: str) -> int:

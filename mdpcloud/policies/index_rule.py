@@ -61,10 +61,14 @@ class IndexRule:
         """Longest prices asked for at each node, which hold the shorter ones."""
         return {}
 
+    def _price(self, k: int, jobs: Any) -> Any:
+        last = jobs if isinstance(jobs, int) else int(np.max(jobs))
+        return self.prices(k, last)[jobs]
+
     def __call__(self, x: Any) -> Any:
         """The action in state x, or in arrays of states."""
         jobs = getattr(x, self.family)
-        found = [self.prices(k, int(np.max(jobs[k])))[jobs[k]] for k in range(len(self.tables))]
+        found = [self._price(k, jobs[k]) for k in range(len(self.tables))]
         least = reduce(np.minimum, found)
         action: Any = 0
         for k in reversed(self.order):

@@ -59,24 +59,26 @@ class DirectChain:
             )
             self._factor = _factor(self._matrix)
             return
-        self._pin(generator, pinned)
+        by_column = generator.tocsc()
+        self._pin(by_column, pinned)
         law = self._law()
         likely = int(np.argmax(law))
         if not law[pinned] > RARE * law[likely]:
-            self._pin(generator, likely)
+            self._pin(by_column, likely)
 
-    def _pin(self, generator: Any, pinned: int) -> None:
+    def _pin(self, by_column: Any, pinned: int) -> None:
         """Put -1, the coefficient of the gain, in the place of the pinned state's column of Q."""
         from scipy import sparse
 
         self.pinned = pinned
-        n = generator.shape[0]
-        coo = generator.tocoo()
-        keep = coo.col != pinned
-        row = np.append(coo.row[keep], np.arange(n))
-        column = np.append(coo.col[keep], np.full(n, pinned))
-        data = np.append(coo.data[keep], np.full(n, -1.0))
-        self._matrix = sparse.csc_array((data, (row, column)), shape=(n, n))
+        n = by_column.shape[0]
+        pointer = by_column.indptr.copy()
+        first, last = pointer[pinned], pointer[pinned + 1]
+        pointer[pinned + 1 :] += n - (last - first)
+        rows, rates = by_column.indices, by_column.data
+        row = np.concatenate([rows[:first], np.arange(n, dtype=rows.dtype), rows[last:]])
+        rate = np.concatenate([rates[:first], np.full(n, -1.0), rates[last:]])
+        self._matrix = sparse.csc_array((rate, row, pointer), shape=(n, n))
         self._factor = _factor(self._matrix)
 
     def _law(self) -> Floats:

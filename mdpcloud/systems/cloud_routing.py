@@ -332,18 +332,21 @@ class CloudRouting:
         return routes
 
     def _measures(self) -> dict[str, Any]:
+        nodes = range(len(self.nodes))
         losses = [_at(k, node.losses) for k, node in enumerate(self._theory)]
+        jobs = [_at(k, _jobs) for k in nodes]
+        queues = [_at(k, node_queue(node.servers)) for k, node in enumerate(self.nodes)]
         measures: dict[str, Any] = {
             "abandonment_rate": losses,
             "outsourcing_rate": ("arrival", "outside"),
-            "mean_jobs": [_at(k, _jobs) for k in range(len(self.nodes))],
-            "mean_queue": [_at(k, node_queue(node.servers)) for k, node in enumerate(self.nodes)],
+            "mean_jobs": jobs,
+            "mean_queue": queues,
         }
         for k, node in enumerate(self.nodes):
             measures[f"routing_rate[{k}]"] = ("arrival", f"node {k}")
             measures[f"abandonment_rate[{k}]"] = losses[k]
-            measures[f"mean_jobs[{k}]"] = _at(k, _jobs)
-            measures[f"mean_queue[{k}]"] = _at(k, node_queue(node.servers))
+            measures[f"mean_jobs[{k}]"] = jobs[k]
+            measures[f"mean_queue[{k}]"] = queues[k]
             measures[f"utilisation[{k}]"] = _at(k, node_utilisation(node.servers))
         return measures
 
