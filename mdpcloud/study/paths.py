@@ -17,7 +17,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.scenario.mistakes import BARE_KEY
 
-__all__ = ["Path", "Step", "covers", "parse_path", "put", "short_name", "show_path"]
+__all__ = ["Path", "Step", "covers", "parse_path", "put", "short_name", "show_path", "touches"]
 
 Step: TypeAlias = str | int | EllipsisType
 """A key of a table, a place in a list from 0, or every place."""
@@ -100,7 +100,7 @@ def short_name(path: Path) -> str:
 
 
 def covers(whole: Path, part: Path) -> bool:
-    """Whether setting one path sets another too; ``[*]`` is any place.
+    """Whether setting one path sets all of another.
 
     Examples
     --------
@@ -108,8 +108,21 @@ def covers(whole: Path, part: Path) -> bool:
     True
     """
     return len(whole) <= len(part) and all(
-        a == b or (a is ... and isinstance(b, int)) or (b is ... and isinstance(a, int))
-        for a, b in zip(whole, part, strict=False)
+        a == b or (a is ... and isinstance(b, int)) for a, b in zip(whole, part, strict=False)
+    )
+
+
+def touches(one: Path, other: Path) -> bool:
+    """Whether setting one path changes something that is at, in or around another.
+
+    Examples
+    --------
+    >>> touches(parse_path("parameters.nodes[1]"), parse_path("parameters.nodes[*].room"))
+    True
+    """
+    return all(
+        a == b or {type(a), type(b)} == {int, EllipsisType}
+        for a, b in zip(one, other, strict=False)
     )
 
 
