@@ -1,23 +1,30 @@
 """What decides a result: the content that names its record, and the sources that computed it.
 
 The key of an instance is the sha256 of its canonical content: system, parameters, policies and
-settings of the solver, not names, units or how long it may take. The sources are the package's
-version, a hash of the package's modules that can change a number, and hashes of the user's own
-files; they stand in the record, so that one made by other sources is noticed.
+settings of the solver, not names, units or how long it may take. It is the same on any machine and
+wherever the files lie. The sources are the package's version, a hash of the package's modules that
+can change a number, and hashes of the user's own system, task and rules with the files that they
+come from (`mdpcloud.study.own`); they stand in the record, so that one made by other sources is
+noticed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mdpcloud
+from mdpcloud.errors import InputError
+from mdpcloud.model.limit import limit_of
+from mdpcloud.plugins import is_reference
+from mdpcloud.study.own import hash_of, identity_of
+from mdpcloud.study.plain import name_of_object, plain
 
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
@@ -25,53 +32,90 @@ if TYPE_CHECKING:
 __all__ = ["canonical", "content_of", "key_of", "package_hash", "sources_of"]
 
 PACKAGE = Path(mdpcloud.__file__).resolve().parent
-NO_NUMBERS = ("cli", "plots", "study")  # parts of the package that compute no result
-LIMITS = ("time_limit", "threads", "n_jobs", "paths")  # settings that change no result
+LIMITS = ("time_limit", "threads", "n_jobs")  # settings that change no result
+NO_NUMBERS = ("cli", "plots")  # parts of the package that compute no result
+STUDY = ("tasks.py", "index_tasks.py", "work.py", "time_limits.py")  # of studies, what does
 
 
 def content_of(scenario: Scenario, task: str) -> dict[str, Any]:
-    """What decides the result of a task on a scenario, as plain data."""
-    policies = scenario.compare.policies
-    return {
-        "task": task,
-        "system": scenario.system_name,
-        "parameters": scenario.parameters,
-        "policies": None if policies is None else _spelt(scenario, policies),
+    """What decides the result of a task on a scenario, as plain data.
+
+    Raises
+    ------
+    InputError
+        When a parameter or a rule made in Python holds what cannot be written as data.
+    """
+    found = {
+        "task": _without_folders(task),
+        "system": _without_folders(scenario.system_name),
+        "parameters": plain(scenario.system, "parameters"),
+        "policies": _policies(scenario),
         "ties": scenario.compare.ties,
-        "solve": _without_limits(scenario.solve),
-        "simulate": _without_limits(scenario.simulate),
+        "solve": _solve(scenario.solve),
+        "simulate": _settings(scenario.simulate, "simulate"),
     }
+    if is_reference(task) and scenario.figure is not None:  # it may look at anything
+        found["figure"] = plain(scenario.figure, "figure")
+    return found
 
 
-def _spelt(scenario: Scenario, policies: Mapping[str, Any]) -> dict[str, str]:
-    """Name of each policy to the text that names its rule."""
+def _without_folders(name: str) -> str:
+    """A name as it is, or ``file.py:name`` without the folders of the file."""
+    place = name.rpartition(":")[0]
+    return re.split(r"[/\\]", name)[-1] if place.endswith(".py") else name
+
+
+def _policies(scenario: Scenario) -> list[list[str]] | None:
+    """Name of each policy and the text that names its rule, in order, which results keep."""
+    policies = scenario.compare.policies
+    if policies is None:
+        return None
     texts = {label: text for text, label in scenario.compare.spellings.items()}
-    return {
-        label: texts.get(label, what if isinstance(what, str) else _reference(what))
-        for label, what in policies.items()
+    return [[label, _rule(label, what, texts.get(label))] for label, what in policies.items()]
+
+
+def _rule(label: str, what: Any, spelt: str | None) -> str:
+    if isinstance(what, str) or spelt is not None:
+        return what if isinstance(what, str) else _without_folders(str(spelt))
+    try:
+        return identity_of(what)
+    except InputError as error:
+        raise InputError(f"policy {label!r}: {error}") from None
+
+
+def _solve(settings: Any) -> dict[str, Any]:
+    found = _settings(settings, "solve")
+    limits = {name: limit_of(one, name) for name, one in (settings.constraints or {}).items()}
+    found["constraints"] = {
+        name: [None if one is None else float(one) for one in (limit.at_least, limit.at_most)]
+        for name, limit in limits.items()
     }
+    return found
 
 
-def _reference(what: Any) -> str:
-    """Text that names a rule made in Python."""
-    kind = what if hasattr(what, "__qualname__") else type(what)
-    return f"{kind.__module__}:{kind.__qualname__}"
+def _settings(settings: Any, name: str) -> dict[str, Any]:
+    """A table of settings, without what changes no result."""
+    found: dict[str, Any] = plain(settings, name)
+    return {name: value for name, value in found.items() if name not in (*LIMITS, "class")}
 
 
-def _without_limits(settings: Any) -> dict[str, Any]:
-    found = dataclasses.asdict(settings)
-    return {name: value for name, value in found.items() if name not in LIMITS}
-
-
-def canonical(content: Mapping[str, Any]) -> str:
+def canonical(content: Any) -> str:
     """The one way to write plain data as JSON: sorted keys, no blanks, shortest numbers.
+
+    Raises
+    ------
+    InputError
+        When JSON cannot hold it; the message tells where.
 
     Examples
     --------
     >>> canonical({"b": (1, 2.0), "a": None})
     '{"a":null,"b":[1,2.0]}'
     """
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
+    try:
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError):
+        return canonical(plain(content, "content"))
 
 
 def key_of(content: Mapping[str, Any]) -> str:
@@ -83,7 +127,13 @@ def key_of(content: Mapping[str, Any]) -> str:
 
 
 def sources_of(scenario: Scenario, task: Any = None) -> dict[str, Any]:
-    """Version and hash of the package, and the hash of each object of the user's own."""
+    """Version and hash of the package, and the hash of each object of the user's own.
+
+    Raises
+    ------
+    InputError
+        When a file of the user's own has changed since this process loaded it.
+    """
     return {
         "mdpcloud": mdpcloud.__version__,
         "package": package_hash(),
@@ -97,33 +147,41 @@ def package_hash() -> str:
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE)
-        if place.parts[0] not in NO_NUMBERS:
-            digest.update(place.as_posix().encode())
-            digest.update(path.read_bytes())
+        if _counts(place.parts):
+            digest.update(f"{place.as_posix()} {_file_hash(path)}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _counts(place: tuple[str, ...]) -> bool:
+    """Whether a module of the package can change a number."""
+    return place[0] not in NO_NUMBERS and (place[0] != "study" or place[1] in STUDY)
+
+
+def _file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _own(scenario: Scenario, task: Any) -> Iterator[tuple[str, str]]:
     """Name and hash of the user's own system, task and rules."""
-    yield from _hashed("system", type(scenario.system))
-    if task is not None:
-        yield from _hashed("task", task)
-    for label, what in (scenario.compare.policies or {}).items():
-        if not isinstance(what, str):
-            yield from _hashed(f"policy {label}", what)
+    rules = (scenario.compare.policies or {}).items()
+    objects: dict[str, Any] = {
+        "system": sorted(_classes(scenario.system), key=name_of_object),
+        "task": task,
+        **{f"policy {name}": rule for name, rule in rules if not isinstance(rule, str)},
+    }
+    for name, what in objects.items():
+        found = hash_of(what)
+        if found is not None:
+            yield name, found
 
 
-def _hashed(name: str, what: Any) -> Iterator[tuple[str, str]]:
-    module = inspect.getmodule(what if hasattr(what, "__module__") else type(what))
-    if module is None or not module.__name__.startswith("mdpcloud."):
-        yield name, _hash(what, getattr(module, "__file__", None))
-
-
-def _hash(what: Any, file: str | None) -> str:
-    """Hash of an object and of the file that it comes from: both may change what it does."""
-    from joblib.externals import cloudpickle
-
-    digest = hashlib.sha256(cloudpickle.dumps(what))
-    if file is not None:
-        digest.update(Path(file).read_bytes())
-    return digest.hexdigest()[:16]
+def _classes(value: Any) -> set[type[Any]]:
+    """Classes of a dataclass and of all that it holds."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return {kind for one in value for kind in _classes(one)}
+    if not dataclasses.is_dataclass(value):
+        return set()
+    parts = [getattr(value, one.name) for one in dataclasses.fields(value)]
+    return {type(value)} | _classes(parts)

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from mdpcloud.study.identity import canonical, key_of
+from mdpcloud.study.plain import plain
 
 __all__ = [
     "DONE",
@@ -64,7 +64,7 @@ def make_record(
 
     Raises
     ------
-    ValueError
+    InputError
         When the result holds what JSON cannot, such as nan; the message tells where.
     """
     found = None if result is None else plain(result, "result")
@@ -91,50 +91,6 @@ def _hash(raw: bytes) -> str:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-def plain(value: Any, where: str) -> Any:
-    """A value as JSON gives it back: lists for tuples, numbers of Python for numpy's.
-
-    Raises
-    ------
-    ValueError
-        When JSON cannot hold it; the message tells where in the value, which it calls ``where``.
-
-    Examples
-    --------
-    >>> plain({"rows": ({"cost": 0.5, "states": 12},)}, "result")
-    {'rows': [{'cost': 0.5, 'states': 12}]}
-    >>> plain({"rows": [{"cost": float("nan")}]}, "result")
-    Traceback (most recent call last):
-    ValueError: result.rows[0].cost is nan; it must be finite, or None
-    """
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, str):
-        return str.__str__(value)  # of a member of an enumeration, its text
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{where} is {float(value)!r}; it must be finite, or None")
-        return float(value)
-    if isinstance(value, Mapping):
-        return {_name(name, where): plain(one, f"{where}.{name}") for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one, f"{where}[{i}]") for i, one in enumerate(value)]
-    if hasattr(value, "tolist"):  # arrays and scalars of numpy
-        return plain(value.tolist(), where)
-    raise ValueError(
-        f"{where} is {value!r}; it must be a number, a text, true or false, None, or a list or "
-        "mapping of these"
-    )
-
-
-def _name(name: Any, where: str) -> str:
-    if not isinstance(name, str):
-        raise ValueError(f"{where} has the key {name!r}; it must be a text")
-    return name
 
 
 def to_text(record: Record) -> str:
