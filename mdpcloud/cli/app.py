@@ -19,7 +19,8 @@ app = typer.Typer(
     help="Compare rules of resource allocation with the certified optimum.",
     epilog=(
         "Exit codes: 0 done, 1 did not converge or was interrupted (what is known so far is "
-        "printed), 2 bad input, 130 interrupted before there was a result."
+        "printed), 2 bad input, 3 some instance of a study failed or did not converge, 130 "
+        "interrupted before there was a result."
     ),
 )
 
@@ -201,6 +202,64 @@ def figure(
 
 
 @app.command()
+def study(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Study file (TOML).")],
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder of the records and results; FILE.results by default."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Instances at the same time. Default: the number of processors."),
+    ] = None,
+    backend: Annotated[
+        Literal["loky", "dask"],
+        typer.Option(help="Processes of this machine, or dask, on as many as it has."),
+    ] = "loky",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of a dask scheduler, such as tcp://host:8786."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the records that there are.")
+    ] = False,
+    keep_old: Annotated[
+        bool, typer.Option("--keep-old", help="Keep records that other sources made.")
+    ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Try again what failed or did not converge."),
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Longest time of an instance.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the instances; compute nothing.")
+    ] = False,
+) -> None:
+    """Run a task on many instances, one record each; tables and figures of the results."""
+    from mdpcloud.cli import study as work
+
+    with exit_codes():
+        if dry_run:
+            work.list_instances(file, store)
+            return
+        work.study(
+            file,
+            store,
+            jobs=jobs,
+            backend=backend,
+            scheduler=scheduler,
+            resume=resume,
+            keep_old=keep_old,
+            retry_failed=retry_failed,
+            time_limit=time_limit,
+        )
+
+
+@app.command()
 def systems() -> None:
     """Systems that scenarios can name, one line each."""
     from mdpcloud.cli import work
@@ -212,11 +271,12 @@ def systems() -> None:
 @app.command()
 def new(
     system: Annotated[
-        str, typer.Argument(metavar="SYSTEM", help="Name of a system, or file.py:Class.")
+        str,
+        typer.Argument(metavar="SYSTEM", help="Name of a system, or file.py:Class; or study."),
     ],
 ) -> None:
-    """Print a commented scenario for a system."""
-    from mdpcloud.scenario import new_scenario
+    """Print a commented scenario for a system, or a study of a scenario in my.toml."""
+    from mdpcloud.cli import work
 
     with exit_codes():
-        typer.echo(new_scenario(system), nl=False)
+        typer.echo(work.new(system), nl=False)

@@ -25,6 +25,7 @@ __all__ = [
     "evaluate",
     "labelled",
     "mistakes_of",
+    "new",
     "scenario_of",
     "solve",
     "systems",
@@ -32,6 +33,7 @@ __all__ = [
     "write",
 ]
 
+STUDY = "study"
 STEPS = "steps"  # iterations, or events where it is simulated
 
 
@@ -285,3 +287,14 @@ def announce_compilation() -> None:
         say(
             "first run: numba compiles the kernels, ten to twenty seconds; later runs use its cache"
         )
+
+
+def new(what: str) -> str:
+    """Text of a file to start from: a scenario for a system, or a study."""
+    if what == STUDY:
+        from mdpcloud.study.template import new_study
+
+        return new_study()
+    from mdpcloud.scenario import new_scenario
+
+    return new_scenario(what)
