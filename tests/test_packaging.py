@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import textwrap
+import tomllib
 import venv
 import zipfile
 from fractions import Fraction
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 
 import mdpcloud as mc
 from mdpcloud.cli import app
+from mdpcloud.study.reading import read_study
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "mdpcloud"
@@ -222,11 +224,12 @@ def test_the_table_of_the_readme_is_what_the_demo_prints() -> None:
         assert abs(float(cost) - float(cost_now)) <= float(error) + float(error_now)
 
 
-def test_the_scenarios_of_the_experiments_can_be_read() -> None:
+def test_the_scenarios_and_studies_of_the_experiments_can_be_read() -> None:
     files = sorted((ROOT / "experiments").glob("**/*.toml"))
     assert files
     for file in files:
-        assert mc.read_scenario(file).name
+        is_study = "base" in tomllib.loads(file.read_text(encoding="utf-8"))
+        assert (read_study if is_study else mc.read_scenario)(file).name
 
 
 # --- the wheel, installed away from the checkout --------------------------------------------------

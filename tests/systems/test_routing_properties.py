@@ -163,6 +163,29 @@ def test_sums_of_forty_digits_show_the_same_violation(row: dict[str, Any]) -> No
         assert (after < before) == (found.name == "P3")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "before", "after"),
+    [
+        ("P3", 0.00129328692511546, 0.00129208390038820),
+        ("P5", 0.00129328692511546, 0.00129453540501328),
+    ],
+)
+def test_improvement_breaks_two_properties_with_deadlines_to_the_beginning_too(
+    wanted: str, before: float, after: float
+) -> None:
+    """One node under load 2 with cheap outsourcing; no example of the reference has any."""
+    system = CloudRouting((Node(10, 3.0, 1.4),), 60.0, 0.01)
+    found = found_of(system, "policy_improvement", wanted)
+    assert (found.node, found.state) == (0, 0)
+    assert found.violation == pytest.approx(abs(after - before), abs=1e-14)
+    with mp.workdps(40):
+        values = [
+            table_by_sums(one, "policy_improvement", 0, 1)[0]
+            for one in (system, changed(system, found.change))
+        ]
+    assert [float(value) for value in values] == pytest.approx([before, after], abs=1e-14)
+
+
 @pytest.mark.parametrize("case", REFERENCE["mdp"], ids=name)
 def test_the_rates_of_the_split_are_as_exact_as_the_properties_need(case: dict[str, Any]) -> None:
     system = system_of(case)
