@@ -34,6 +34,8 @@ class Table:
     where : mapping, optional
         Which rows of the results count.
     caption : str, optional
+    better : {"smaller", "larger"}
+        Which values are; the percentile is the 5th where larger ones are.
     """
 
     name: Text = "gaps"
@@ -42,6 +44,7 @@ class Table:
     by: tuple[Text, ...] = ()
     where: Where | None = None
     caption: Text | None = None
+    better: Literal["smaller", "larger"] = "smaller"
 
     def __post_init__(self) -> None:
         validate(self)

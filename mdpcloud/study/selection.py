@@ -1,0 +1,237 @@
+"""The rows of results of which a table is made, and what a reader has to know of the others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mdpcloud.errors import InputError
+from mdpcloud.plugins import did_you_mean
+from mdpcloud.study.outputs import Table
+from mdpcloud.study.statistics import Bounded, Entry
+
+__all__ = [
+    "CERTIFIED",
+    "ESTIMATED",
+    "GIVEN",
+    "OPTIMUM",
+    "RELATIVE",
+    "RESTRICTED",
+    "SIMULATED",
+    "UNBOUNDED",
+    "Selected",
+    "select",
+]
+
+Row: TypeAlias = Mapping[str, Any]
+OPTIMUM = "optimum"
+RELATIVE = ("gap", "absolute_gap", "profit_gap", "difference")  # in the order of the costs
+CLOSE = 1e-9  # relative difference of numbers that are taken for the same
+GOOD = ("exact", "closed_form", "converged")  # statuses of rows with certified bounds
+INFINITE = (-math.inf, math.inf)
+CERTIFIED, ESTIMATED, SIMULATED = "certified", "estimated", "simulated"
+RESTRICTED, UNBOUNDED, GIVEN = "restricted", "unbounded", "given"
+MOST = 8  # values that are named
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """What a table is made of.
+
+    Attributes
+    ----------
+    table : Table
+    entries : mapping of split to list of Entry
+        In the order of the study.
+    kinds : mapping of kind of exactness to largest half width
+    number : mapping of kind of exactness to number of entries
+    lacking : mapping of line to number of instances
+        In which it has no number, though another line has a row.
+    left_out : int
+        Instances that match but failed or did not converge.
+    errors : tuple of str
+        Of these.
+    whole : bool
+        Whether all numbers are integers.
+    """
+
+    table: Table
+    entries: Mapping[tuple[Any, ...], list[Entry]]
+    kinds: Mapping[str, float]
+    number: Mapping[str, int]
+    lacking: Mapping[Any, int]
+    left_out: int
+    errors: tuple[str, ...]
+    whole: bool
+
+    @property
+    def instances(self) -> set[int]:
+        """Numbers of the instances that count."""
+        return {entry.instance for group in self.entries.values() for entry in group}
+
+
+def select(rows: Sequence[Row], labels: Iterable[str], table: Table) -> Selected:
+    """The rows that count in a table.
+
+    Parameters
+    ----------
+    rows : sequence of flat mappings with the same columns
+    labels : iterable of str
+        Columns that tell instances apart.
+    table : Table
+
+    Raises
+    ------
+    InputError
+        When a column is not there or holds no numbers, or no row is as ``where`` wants it.
+    """
+    _check_columns(rows, table)
+    wanted = [row for row in rows if _matches(row, table, labels)]
+    _check_some(rows, wanted, table)
+    unfinished = [row for row in wanted if row["error"] is not None]
+    finished = [row for row in wanted if row["error"] is None and not _is_apart(row, table)]
+    counting = [row for row in finished if _number(row, table.value) is not None]
+    entries: dict[tuple[Any, ...], list[Entry]] = {}
+    for row in counting:
+        split = tuple(row[name] for name in table.by)
+        entries.setdefault(split, []).append(_entry(row, table))
+    kinds, number = _exactness(counting, table.value)
+    return Selected(
+        table,
+        entries,
+        kinds,
+        number,
+        _lacking(finished, counting, table),
+        len({row["instance"] for row in unfinished}),
+        tuple(dict.fromkeys(row["error"] for row in unfinished)),
+        all(isinstance(row[table.value], int) for row in counting),
+    )
+
+
+# --- which rows count -----------------------------------------------------------------------------
+
+
+def _check_columns(rows: Sequence[Row], table: Table) -> None:
+    if not rows:
+        return
+    named = [("value", table.value), ("rows", table.rows)]
+    named += [("by", name) for name in table.by] + [("where", name) for name in table.where or ()]
+    for place, name in named:
+        if name not in rows[0]:
+            near = did_you_mean(name, rows[0]) or f"; there are {', '.join(rows[0])}"
+            raise InputError(f"table {table.name!r}: {place}: there is no column {name!r}{near}")
+    for row in rows:
+        value = row[table.value]
+        if value is not None and not isinstance(value, int | float):
+            raise InputError(
+                f"table {table.name!r}: value: column {table.value!r} must hold numbers; it holds "
+                f"{value!r}"
+            )
+
+
+def _matches(row: Row, table: Table, labels: Iterable[str]) -> bool:
+    """Whether a row is as wanted; one without results, as far as its labels tell."""
+    where = table.where or {}
+    if row["error"] is not None:
+        where = {name: wanted for name, wanted in where.items() if name in labels}
+    return all(_is_among(row[name], wanted) for name, wanted in where.items())
+
+
+def _is_among(value: Any, wanted: Any) -> bool:
+    several = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if isinstance(value, float):
+        numbers = [one for one in several if isinstance(one, int | float)]
+        return any(math.isclose(value, one, rel_tol=CLOSE) for one in numbers)
+    return value in several
+
+
+def _check_some(rows: Sequence[Row], wanted: Sequence[Row], table: Table) -> None:
+    """Tell which part of ``where`` no row has."""
+    if wanted or not any(row["error"] is None for row in rows):
+        return
+    for name, values in (table.where or {}).items():
+        if not any(_is_among(row[name], values) for row in rows):
+            there = list(dict.fromkeys(row[name] for row in rows))
+            more = ", ..." if len(there) > MOST else ""
+            raise InputError(
+                f"table {table.name!r}: where: no row has {name} = {values!r}; there are "
+                f"{', '.join(map(repr, there[:MOST]))}{more}"
+            )
+    raise InputError(f"table {table.name!r}: where: no row has all of {dict(table.where or {})!r}")
+
+
+def _is_apart(row: Row, table: Table) -> bool:
+    """Whether a row is the optimum's own and has nothing to tell."""
+    return row.get("policy") == OPTIMUM and row[table.value] is None
+
+
+def _lacking(finished: Sequence[Row], counting: Sequence[Row], table: Table) -> dict[Any, int]:
+    """Lines that have no number in some instances in which they, or others, might have one."""
+    every = {row["instance"] for row in finished}
+    has: dict[Any, set[int]] = {row[table.rows]: set() for row in finished}
+    for row in counting:
+        has[row[table.rows]].add(row["instance"])
+    if table.rows != "policy":  # instances have different values there
+        every_of = {of: {r["instance"] for r in finished if r[table.rows] == of} for of in has}
+        return {of: n for of, mine in has.items() if (n := len(every_of[of] - mine))}
+    return {of: len(every - mine) for of, mine in has.items() if every - mine}
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _number(row: Row, column: str) -> float | None:
+    value = row[column]
+    return None if value is None else float(value)
+
+
+def _entry(row: Row, table: Table) -> Entry:
+    number = _bounded(row, table.value)
+    compared = table.value in RELATIVE and row.get("cost") is not None
+    rival = _bounded(row, "cost") if compared else number
+    return Entry(row["instance"], row[table.rows], number, rival)
+
+
+def _bounded(row: Row, column: str) -> Bounded:
+    """A number with its bounds; infinite ones where it has some that are not known."""
+    value = float(row[column])
+    lower, upper = _bounds_of(row, column)
+    if lower not in row:
+        return Bounded(value, value, value)
+    ends = (row[lower], row[upper])
+    known = [default if end is None else end for end, default in zip(ends, INFINITE, strict=True)]
+    return Bounded(value, min(known[0], value), max(known[1], value))
+
+
+def _bounds_of(row: Row, column: str) -> tuple[str, str]:
+    """Names of the columns of the bounds of a column, if it has any."""
+    return ("lower", "upper") if column == "cost" else (f"{column}_lower", f"{column}_upper")
+
+
+def _exactness(rows: Sequence[Row], column: str) -> tuple[dict[str, float], Counter[str]]:
+    """Largest half width and number of the rows of each kind."""
+    widths: dict[str, float] = {}
+    number: Counter[str] = Counter()
+    for row in rows:
+        kind = _kind(row, column)
+        value, lower, upper = _bounded(row, column)
+        widths[kind] = max(widths.get(kind, 0.0), upper - value, value - lower)
+        number[kind] += 1
+    return widths, number
+
+
+def _kind(row: Row, column: str) -> str:
+    """What is known of the error of a number."""
+    if _bounds_of(row, column)[0] not in row:
+        return UNBOUNDED
+    status, cut = row.get("status"), row.get("truncation") if column in RELATIVE else None
+    if status in (SIMULATED, "absorbed"):
+        return SIMULATED
+    if ESTIMATED in (status, cut):
+        return ESTIMATED
+    if cut == RESTRICTED:
+        return RESTRICTED
+    return CERTIFIED if status in GOOD else GIVEN

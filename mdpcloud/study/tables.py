@@ -1,0 +1,246 @@
+"""Tables of a study: how each policy does over the instances, for people and for papers.
+
+A line tells of how many instances it is made, on how many of them its policy wins, the median, the
+95th percentile and the worst value, and where that is (`mdpcloud.study.statistics`). Every digit
+follows from the bounds of what it is made of, and notes tell how exact that is and what was left
+out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdpcloud.numbers import agreed, with_error
+from mdpcloud.study import markup
+from mdpcloud.study.files import replace_file
+from mdpcloud.study.outputs import Table
+from mdpcloud.study.record import DONE
+from mdpcloud.study.selection import OPTIMUM, Selected, select
+from mdpcloud.study.statistics import Bounded, Statistics, statistics_of
+from mdpcloud.study.words import FRACTIONS, label_text, notes_of, title_of
+
+if TYPE_CHECKING:
+    from mdpcloud.study.results import Results
+
+__all__ = ["Summary", "summary", "write_tables"]
+
+FOLDER = "tables"
+PERCENT = 100
+DECIMALS = (2, 4)  # least and most of a share in per cent
+SIGNIFICANT = 5  # digits of the largest of other numbers
+SMALL = 1e-4  # below it numbers are told with their power of ten
+LONGEST = 40  # characters of the labels of an instance in a cell
+ENDINGS = {"txt": "text", "md": "markdown", "tex": "latex"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table of a study.
+
+    Attributes
+    ----------
+    table : Table
+    statistics : tuple of Statistics
+        Its lines; none where there is nothing to summarise, and a note says why.
+    grid : Grid
+        Its cells, caption and notes.
+    """
+
+    table: Table
+    statistics: tuple[Statistics, ...]
+    grid: markup.Grid
+
+    def text(self) -> str:
+        """As lines for a terminal."""
+        return markup.text(self.grid)
+
+    def markdown(self) -> str:
+        """As GitHub's Markdown."""
+        return markup.markdown(self.grid)
+
+    def latex(self) -> str:
+        """As a floating table for LaTeX with booktabs; its label is ``tab:NAME``."""
+        return markup.latex(self.grid)
+
+
+def summary(results: Results, table: Table | None = None) -> Summary:
+    """How the lines of a table do over the instances of a study.
+
+    Parameters
+    ----------
+    results : Results
+    table : Table, optional
+        By default the gaps of the policies.
+
+    Raises
+    ------
+    InputError
+        When a column is not there or holds no numbers, or no row is as ``where`` wants it.
+    """
+    wanted = table or Table()
+    done = results.counts()[DONE]
+    if not done or (wanted == Table() and wanted.value not in results.columns):
+        note = f"nothing to summarise: {_why_nothing(results, wanted)}"
+        return Summary(wanted, (), markup.Grid(wanted.name, title_of(wanted, 0), notes=(note,)))
+    selected = select(results.rows(), results.study.labels, wanted)
+    lines = _lines(selected)
+    return Summary(wanted, tuple(lines), _grid(results, selected, lines))
+
+
+def write_tables(results: Results, folder: str | Path) -> list[Path]:
+    """Write every table of a study into a folder ``tables``, as text, Markdown and LaTeX; paths.
+
+    Raises
+    ------
+    InputError
+        As for `summary`.
+    OSError
+        When a file cannot be written; one that is there stays as it was.
+    """
+    place = Path(folder) / FOLDER
+    made = [summary(results, table) for table in results.study.outputs.tables]
+    if made:
+        place.mkdir(parents=True, exist_ok=True)
+    return [
+        replace_file(place / f"{one.table.name}.{ending}", _file(getattr(one, form)()))
+        for one in made
+        for ending, form in ENDINGS.items()
+    ]
+
+
+def _file(text: str) -> bytes:
+    return f"{text.rstrip()}\n".encode()
+
+
+def _why_nothing(results: Results, table: Table) -> str:
+    if not results.counts()[DONE]:
+        errors = [row["error"] for row in results.rows()]
+        return f"no instance is done{f'; the first error is: {errors[0]}' if errors else ''}"
+    return f"the task {results.study.task.name!r} gives no {table.value}"
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def _lines(selected: Selected) -> list[Statistics]:
+    sign = 1 if selected.table.better == "smaller" else -1
+    outside = (OPTIMUM,) if selected.table.rows == "policy" else ()
+    found = []
+    for split, entries in selected.entries.items():
+        found += statistics_of(entries, split, sign, outside)
+    return found
+
+
+def _places(results: Results, selected: Selected, lines: Sequence[Statistics]) -> dict[int, str]:
+    """Number of each instance that is the worst of a line, to the labels that tell where it is."""
+    labels = {one.number: one.labels for one in results.study.instances}
+    here = [labels[number] for number in sorted(selected.instances)]
+    known = {selected.table.rows, *selected.table.by}
+    telling = [
+        name
+        for name in results.study.labels
+        if name not in known and len({one.get(name) for one in here}) > 1
+    ]
+    return {
+        number: ", ".join(
+            f"{name} {label_text(labels[number][name])}"
+            for name in telling
+            if name in labels[number]
+        )
+        for number in sorted({line.worst_in for line in lines})
+    }
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def _grid(results: Results, selected: Selected, lines: Sequence[Statistics]) -> markup.Grid:
+    table = selected.table
+    wins = any(line.wins is not None for line in lines)
+    places = _places(results, selected, lines)
+    long = any(len(text) > LONGEST for text in places.values())
+    notes = notes_of(selected, results, wins)
+    notes += [f"instance {number}: {text}" for number, text in places.items() if long and text]
+    shown = {n: str(n) if long or not text else f"{n}: {text}" for n, text in places.items()}
+    numeric = all(isinstance(line.of, int | float) for line in lines)
+    first = tuple(name.replace("_", " ") for name in (*table.by, table.rows))
+    middle = ("instances", *["wins"] * wins, *_headings(table))
+    return markup.Grid(
+        table.name,
+        title_of(table, len(selected.instances)),
+        (*first, *middle, "worst instance"),
+        tuple(_line_cells(selected, lines, wins, shown)),
+        frozenset(middle) | ({first[-1]} if numeric else set()),
+        tuple(i for i in range(1, len(lines)) if lines[i].split != lines[i - 1].split),
+        tuple(notes),
+    )
+
+
+def _headings(table: Table) -> list[str]:
+    unit = " (%)" if table.value in FRACTIONS else ""
+    percentile = "95th percentile" if table.better == "smaller" else "5th percentile"
+    return [f"{name}{unit}" for name in ("median", percentile, "worst")]
+
+
+def _line_cells(
+    selected: Selected, lines: Sequence[Statistics], wins: bool, places: Mapping[int, str]
+) -> Iterator[tuple[str, ...]]:
+    """Cells of each line; what it has in common with the one above is told once."""
+    names = _names(lines)
+    before = None
+    for line, shown in zip(lines, _cells(selected, lines), strict=True):
+        split = ["" if line.split == before else label_text(value) for value in line.split]
+        won = ["" if line.wins is None else str(line.wins)] * wins
+        before = line.split
+        yield (*split, names[line.of], str(line.instances), *won, *shown, places[line.worst_in])
+
+
+def _names(lines: Sequence[Statistics]) -> dict[Any, str]:
+    """Names of lines for people, as they are spelt where these would be the same."""
+    values = list(dict.fromkeys(line.of for line in lines))
+    names = {value: label_text(value) for value in values}
+    shown = list(names.values())
+    return {v: name if shown.count(name) == 1 else str(v) for v, name in names.items()}
+
+
+def _cells(selected: Selected, lines: Sequence[Statistics]) -> list[tuple[str, str, str]]:
+    numbers = [number for line in lines for number in (line.median, line.high, line.worst)]
+    sizes = [abs(number.value) for number in numbers if number.value]
+    if selected.table.value in FRACTIONS:
+        decimals = _decimals_of_shares(sizes)
+        cells = [_cell(number, decimals, PERCENT) for number in numbers]
+    elif selected.whole:
+        whole = all(float(number.value).is_integer() for number in numbers)
+        cells = [_cell(number, 0 if whole else DECIMALS[0], 1) for number in numbers]
+    else:
+        cells = [_cell(number, _decimals(sizes), 1) for number in numbers]
+    return list(zip(cells[::3], cells[1::3], cells[2::3], strict=True))
+
+
+def _cell(number: Bounded, decimals: int | None, scale: int) -> str:
+    if not math.isfinite(number.upper - number.lower):
+        return "unknown"
+    if decimals is None:
+        return with_error(*number)[0]
+    return agreed(number.lower, number.upper, decimals, scale)
+
+
+def _decimals_of_shares(sizes: Sequence[float]) -> int:
+    """Decimals in per cent that show two digits of the smallest, as far as that makes sense."""
+    least, most = DECIMALS
+    return (
+        min(max(1 - math.floor(math.log10(PERCENT * min(sizes))), least), most) if sizes else least
+    )
+
+
+def _decimals(sizes: Sequence[float]) -> int | None:
+    """Decimals that show the significant digits of the largest; None where it is too small."""
+    if not sizes:
+        return DECIMALS[0]
+    if max(sizes) < SMALL:
+        return None
+    return max(SIGNIFICANT - 1 - math.floor(math.log10(max(sizes))), 0)
