@@ -16,7 +16,7 @@ from mdpcloud.asymptotics.settings import BestMember, FamilyCosts, Fluid, Scales
 from mdpcloud.asymptotics.sweeps import sweep_chart
 from mdpcloud.errors import NoLimitError
 from mdpcloud.plots.chart import Chart
-from mdpcloud.plots.curves import check_formulas
+from mdpcloud.plots.labels import check_formulas
 
 __all__ = ["chart_of"]
 

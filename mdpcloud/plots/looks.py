@@ -22,6 +22,7 @@ from mdpcloud.plots.style import FAINT, INK, LINES, MARKERS, policy_colours
 __all__ = ["Looks", "legend", "open_mark"]
 
 DASHES: tuple[Any, ...] = ((0, (3.4, 1.4)), (0, (1.1, 1.2)), (0, (6, 2, 1.2, 2)), (0, (9, 3)))
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----")
 MARKED = ("marks", "dots", "joined")
 DASHED = ("line", "dashed", "dotted", "steps")
 
@@ -102,6 +103,11 @@ class Looks:
         line = {"color": colour, "linestyle": dash, "linewidth": 1.7, "zorder": 2}
         return line | (steps if one.look == "steps" else {})
 
+    def bar(self, one: Series) -> dict[str, Any]:
+        """Properties of the bars of a series."""
+        hatch = HATCHES[list(self.own).index(one.curve) % len(HATCHES)]
+        return {"facecolor": self.colour(one), "edgecolor": "white", "linewidth": 0, "hatch": hatch}
+
     def _own_style(self, one: Series) -> dict[str, Any]:
         colour, marker, dash = self.own[one.curve]
         if one.look in DASHED:
@@ -109,7 +115,7 @@ class Looks:
         if one.look == "shares":
             step = {"drawstyle": "steps-post", "linewidth": 1.7}
             return {"color": colour, "linestyle": dash, "zorder": 2, **step}
-        size = 6.4 - 0.5 * (list(self.own).index(one.curve) % 6)  # the first show behind the last
+        size = 6.4 - 0.35 * (list(self.own).index(one.curve) % 6)  # the first show behind the last
         line = {"linewidth": 1.1, "markersize": size, "markeredgewidth": 0.0}
         return {"color": colour, "marker": marker, "linestyle": "-", "zorder": 3, **line}
 
@@ -159,5 +165,5 @@ def _named(chart: Chart, looks: Looks, every: Sequence[Series]) -> tuple[list[An
 
 def _handle(looks: Looks, one: Series) -> Any:
     if one.look == "bars":
-        return Patch(facecolor=looks.colour(one))
+        return Patch(**looks.bar(one))
     return Line2D([], [], **looks.style(one))

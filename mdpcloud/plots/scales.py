@@ -27,7 +27,8 @@ PERCENT = 100.0
 FOOT, EDGE = 0.12, 0.04  # of the length of a logarithmic axis: below its numbers, at its ends
 NEAREST = {"x": 0.1, "y": 0.06}  # the same: from the tick 0 to the next
 LONG = 200.0  # ratio of the ends of an axis, beyond which its ticks are powers of ten
-PLAIN = (1e-5, 1e6)  # numbers that are written without an exponent
+PLAIN = (1e-5, 1e6)  # percents that are written without an exponent
+FEW = (1e-3, 1e4)  # other numbers that are
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,7 @@ def set_scale(axes: Axes, panel: Panel, scale: Scale, most: int) -> None:
         else:
             _tell_decades(axis, getattr(axes, f"get_{name}lim")(), scale, most)
         return
-    if name == "x":
-        axes.margins(x=0.02)
-    else:
+    if name == "y":
         _begin_at_zero(axes, panel, scale)
     if name in panel.whole:
         axis.set_major_locator(whole_numbers())
@@ -156,10 +155,11 @@ def _begin_at_zero(axes: Axes, panel: Panel, scale: Scale) -> None:
 def _tell_decades(axis: Any, ends: tuple[float, float], scale: Scale, most: int) -> None:
     """Plain numbers on a short logarithmic axis: 1, 2, 5, 10 ...; powers of ten on a long one."""
     low, high = ends
+    plain = PLAIN if scale.factor == PERCENT else FEW
     if high <= LONG * low:
         axis.set_major_locator(_locator(low, high, most))
         axis.set_major_formatter(FuncFormatter(_plainly))
-    elif scale.factor != 1.0 and PLAIN[0] <= low < high <= PLAIN[1]:
+    elif plain[0] <= low < high <= plain[1]:
         axis.set_major_formatter(FuncFormatter(_plainly))
     axis.set_minor_formatter(NullFormatter())
 

@@ -70,6 +70,8 @@ class Page:
         Dots per inch of a PNG.
     thickness : float
         Of lines and marks, in that of a picture for the screen.
+    margin : float
+        Beside the first and the last point, part of a panel's width.
     """
 
     width: float
@@ -77,6 +79,7 @@ class Page:
     large: float
     dpi: int
     thickness: float = 1.0
+    margin: float = 0.02
 
     def letters(self, size: float) -> int:
         """Number of letters of a size in points that fit into the width.
@@ -90,8 +93,8 @@ class Page:
 
 
 SCREEN = Page(WIDTH, SMALL, SMALL + 1, DPI)
-PAGE = Page(7.0, 8.0, 8.5, 300, 0.75)  # the width of a journal's page
-COLUMN = Page(3.5, 8.0, 8.0, 300, 0.75)  # one of its two columns
+PAGE = Page(7.0, 8.0, 8.5, 300, 0.75, 0.05)  # the width of a journal's page
+COLUMN = Page(3.5, 8.0, 8.0, 300, 0.75, 0.05)  # one of its two columns
 
 
 def new_figure(height: float, page: Page = SCREEN) -> Figure:
@@ -139,11 +142,12 @@ def panels(
 
 
 def heading(figure: Figure, text: str, page: Page = SCREEN) -> None:
-    """A title at the left of a figure."""
+    """A title at the left of a figure, which grows for every line but the first."""
     if text:
         size = page.large + 1
-        wrapped = textwrap.fill(text, page.letters(size))
-        figure.suptitle(wrapped, x=0.01, ha="left", fontsize=size, color=INK)
+        lines = textwrap.wrap(text, page.letters(size))
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size, color=INK)
+        figure.set_figheight(figure.get_figheight() + 1.3 * size / 72.0 * (len(lines) - 1))
 
 
 def title(axes: Axes, text: str, page: Page = SCREEN) -> None:
@@ -175,7 +179,7 @@ def add_legend(
             borderaxespad=0.2,
         )
         box = legend.get_window_extent()
-        if rows == count or box.width <= figure.bbox.width:
+        if rows == count or box.width <= 0.98 * figure.bbox.width:
             break
         legend.remove()
     figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
@@ -191,7 +195,8 @@ def clean(axes: Axes, *, grid: str | None = None, page: Page = SCREEN) -> Axes:
     """Take away what is not needed; draw faint grid lines along ``grid`` ("x", "y" or "both")."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_color(FAINT)
-    axes.tick_params(color=FAINT, labelcolor=INK, labelsize=page.small)
+    axes.tick_params(which="both", color=FAINT)
+    axes.tick_params(labelcolor=INK, labelsize=page.small)
     for label in (axes.xaxis.label, axes.yaxis.label):
         label.set(color=INK, fontsize=page.large)
     axes.set_axisbelow(True)

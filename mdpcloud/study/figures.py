@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from mdpcloud.errors import InputError
 from mdpcloud.plots.chart import Chart, Panel
-from mdpcloud.plots.curves import check_formulas
 from mdpcloud.plots.files import write_chart
+from mdpcloud.plots.labels import check_formulas
 from mdpcloud.plots.scales import scale_of
+from mdpcloud.study.figures_bars import bars_panel
 from mdpcloud.study.figures_distribution import distribution_panel
 from mdpcloud.study.figures_lines import lines_panel
 from mdpcloud.study.figures_rows import COMMON, OPTIMUM, Rows, Selection, select
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["chart_of", "draw"]
 
 FOLDER = "figures"
-PANELS = {"lines": lines_panel, "distribution": distribution_panel}
+PANELS = {"lines": lines_panel, "distribution": distribution_panel, "bars": bars_panel}
 
 
 def chart_of(results: Results | Rows, figure: Figure) -> Chart:

@@ -5,12 +5,12 @@ Of n instances with values v the curve is F(x) = #{v <= x} / n, a step of 1/n at
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from mdpcloud.plots.chart import Panel, Series
+from mdpcloud.study.figures_notes import count_notes
 from mdpcloud.study.figures_rows import Rows, Selection, bounds_of, number
-from mdpcloud.study.figures_words import FRACTIONS, column_words, curve_words
+from mdpcloud.study.figures_words import FRACTIONS, column_words
 
 __all__ = ["distribution_panel"]
 
@@ -30,7 +30,7 @@ def distribution_panel(selection: Selection, title: str, rows: Rows) -> tuple[Pa
         percent="xy" if figure.y in FRACTIONS else "y",
         zeros=True,
     )
-    return panel, _notes(selection, title, rows, found)
+    return panel, count_notes(selection, title, rows, found)
 
 
 def _logarithmic(figure: Any) -> str:
@@ -49,23 +49,3 @@ def _series(column: str, curve: Any, rows: Rows) -> Series:
     lower, upper = ends or ([], [])
     shares = [(i + 1) / len(x) for i in range(len(x))]
     return Series(column, x, shares, str(curve), lower, upper, "shares")
-
-
-def _notes(selection: Selection, title: str, rows: Rows, found: Mapping[Any, Rows]) -> list[str]:
-    curves, y = selection.figure.curves, selection.figure.y
-    inside = f" ({title})" if title else ""
-    lost = len({row["instance"] for row in rows if row[curves] is None})
-    notes = [f"{_instances(lost)} without a result left out{inside}"] if lost else []
-    rough = len({row["instance"] for those in found.values() for row in those if row.get("error")})
-    if rough:
-        notes.append(f"{_instances(rough)} did not converge{inside}")
-    for curve, those in found.items():
-        without = sum(row[curves] == curve for row in rows) - len(those)
-        if without:
-            name = curve_words(curves, curve)
-            notes.append(f"{name} has no {y} in {_instances(without)}{inside}")
-    return notes
-
-
-def _instances(count: int) -> str:
-    return f"{count} instance{'s' * (count != 1)}"

@@ -7,8 +7,9 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.plots.chart import Panel, Series
+from mdpcloud.study.figures_notes import place_notes
 from mdpcloud.study.figures_rows import OPTIMUM, Row, Rows, Selection, bounds_of, number
-from mdpcloud.study.figures_words import FRACTIONS, column_words, curve_words, some, text_of
+from mdpcloud.study.figures_words import FRACTIONS, column_words, text_of
 
 __all__ = ["lines_panel", "places_of"]
 
@@ -41,7 +42,7 @@ def lines_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, li
         zeros=True,
         categories=names,
     )
-    return panel, _notes(selection, title, rows, found)
+    return panel, place_notes(selection, title, rows, found)
 
 
 def places_of(selection: Selection, rows: Rows) -> tuple[list[Any], list[float], tuple[str, ...]]:
@@ -92,28 +93,3 @@ def _series(
 def _column(rows: Sequence[Row | None], name: str) -> list[float]:
     values = [None if row is None else number(row, name) for row in rows]
     return [NAN if value is None else value for value in values]
-
-
-def _notes(
-    selection: Selection, title: str, rows: Rows, found: dict[Any, dict[Any, Row]]
-) -> list[str]:
-    """What is missing, and what did not converge."""
-    curves, x = selection.figure.curves, selection.x
-    inside = f" ({title})" if title else ""
-    notes = []
-    lost = {row[x] for row in rows if row[curves] is None}
-    rough = {row[x] for those in found.values() for row in those.values() if row.get("error")}
-    for places, what in ((lost, "no result"), (rough, "not converged, with its bounds")):
-        if places:
-            notes.append(f"{what} at {x} = {some(map(text_of, _ordered(places)))}{inside}")
-    for curve, those in found.items():
-        mine = {row[x] for row in rows if row[curves] == curve}
-        if mine - set(those):
-            where = some(map(text_of, _ordered(mine - set(those))))
-            name = curve_words(curves, curve)
-            notes.append(f"{name} has no {selection.figure.y} at {x} = {where}{inside}")
-    return notes
-
-
-def _ordered(places: set[Any]) -> list[Any]:
-    return sorted(places, key=lambda value: (isinstance(value, str), value))
