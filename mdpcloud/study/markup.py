@@ -63,6 +63,17 @@ class Grid:
         """Whether each column is set to the right."""
         return [name in self.right for name in self.heading]
 
+    def headings(self) -> list[list[str]]:
+        """The heading in two lines where that makes a column narrower."""
+        columns = zip(*self.lines, strict=True)
+        wide = [max(map(len, column)) for column in columns]
+        pairs = [
+            name.split(" ", 1) if " " in name and len(name) > width else ["", name]
+            for name, width in zip(self.heading, wide, strict=True)
+        ]
+        upper, lower = ([pair[i] for pair in pairs] for i in range(2))
+        return [upper, lower] if any(upper) else [lower]
+
     def aligned(self, pad: Callable[[str], str]) -> list[list[str]]:
         """Lines whose numbers are all as wide behind their points, filled by ``pad``."""
         columns = [
@@ -102,7 +113,8 @@ def text(grid: Grid) -> str:
 
 
 def _text_lines(grid: Grid) -> list[str]:
-    lines = [list(grid.heading), *grid.aligned(lambda tail: " " * len(tail))]
+    headings = grid.headings()
+    lines = [*headings, *grid.aligned(lambda tail: " " * len(tail))]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
     made = []
@@ -111,7 +123,8 @@ def _text_lines(grid: Grid) -> list[str]:
             cell.rjust(width) if right else cell.ljust(width)
             for cell, width, right in zip(line, widths, grid.at_right(), strict=True)
         ]
-        made += [rule] * (number == 1) + [""] * (number - 1 in grid.blocks)
+        first = number - len(headings)
+        made += [rule] * (first == 0) + [""] * (first in grid.blocks)
         made.append("  ".join(cells).rstrip())
     return made
 
@@ -169,23 +182,11 @@ def _tabular(grid: Grid) -> list[str]:
     sides = "".join("r" if right else "l" for right in grid.at_right())
     lines = grid.aligned(lambda tail: f"\0{tail}\0")
     made = [r"\small", rf"\begin{{tabular}}{{{sides}}}", r"\toprule"]
-    made += [*map(_latex_line, _headings(grid)), r"\midrule"]
+    made += [*map(_latex_line, grid.headings()), r"\midrule"]
     for number, line in enumerate(lines):
         made += [r"\addlinespace"] * (number in grid.blocks)
         made.append(_latex_line(line))
     return [*made, r"\bottomrule", r"\end{tabular}"]
-
-
-def _headings(grid: Grid) -> list[list[str]]:
-    """The heading in two lines where that makes a column narrower."""
-    columns = zip(*grid.lines, strict=True)
-    wide = [max(map(len, column)) for column in columns]
-    pairs = [
-        name.split(" ", 1) if " " in name and len(name) > width else ["", name]
-        for name, width in zip(grid.heading, wide, strict=True)
-    ]
-    upper, lower = ([pair[i] for pair in pairs] for i in range(2))
-    return [upper, lower] if any(upper) else [lower]
 
 
 def _latex_line(cells: Sequence[str]) -> str:

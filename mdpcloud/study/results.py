@@ -18,7 +18,9 @@ from typing import Any, TypeAlias
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import in_words
+from mdpcloud.study.files import replace_file
 from mdpcloud.study.identity import canonical
+from mdpcloud.study.parquet import as_parquet
 from mdpcloud.study.record import DONE, FAILED, NOT_CONVERGED, Record
 from mdpcloud.study.study import Study
 
@@ -85,9 +87,8 @@ class Results:
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        path = place / "results.csv"
-        path.write_bytes(as_csv(self.columns))
-        return [path]
+        files = {"results.csv": as_csv(self.columns), "results.parquet": as_parquet(self.columns)}
+        return [replace_file(place / name, raw) for name, raw in files.items() if raw is not None]
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Cell]]:

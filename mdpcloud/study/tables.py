@@ -209,15 +209,15 @@ def _names(lines: Sequence[Statistics]) -> dict[Any, str]:
 
 def _cells(selected: Selected, lines: Sequence[Statistics]) -> list[tuple[str, str, str]]:
     numbers = [number for line in lines for number in (line.median, line.high, line.worst)]
-    sizes = [abs(number.value) for number in numbers if number.value]
+    decimals: int | None
     if selected.table.value in FRACTIONS:
-        decimals = _decimals_of_shares(sizes)
-        cells = [_cell(number, decimals, PERCENT) for number in numbers]
+        decimals = _decimals_of_shares([abs(line.worst.value) for line in lines])
     elif selected.whole:
-        whole = all(float(number.value).is_integer() for number in numbers)
-        cells = [_cell(number, 0 if whole else DECIMALS[0], 1) for number in numbers]
+        decimals = 0 if all(number.value.is_integer() for number in numbers) else DECIMALS[0]
     else:
-        cells = [_cell(number, _decimals(sizes), 1) for number in numbers]
+        decimals = _decimals(max((abs(number.value) for number in numbers), default=0.0))
+    scale = PERCENT if selected.table.value in FRACTIONS else 1
+    cells = [_cell(number, decimals, scale) for number in numbers]
     return list(zip(cells[::3], cells[1::3], cells[2::3], strict=True))
 
 
@@ -230,17 +230,14 @@ def _cell(number: Bounded, decimals: int | None, scale: int) -> str:
 
 
 def _decimals_of_shares(sizes: Sequence[float]) -> int:
-    """Decimals in per cent that show two digits of the smallest, as far as that makes sense."""
+    """Decimals in per cent that show two digits of the smallest that is not next to nothing."""
     least, most = DECIMALS
-    return (
-        min(max(1 - math.floor(math.log10(PERCENT * min(sizes))), least), most) if sizes else least
-    )
+    told = [PERCENT * size for size in sizes if PERCENT * size >= 10.0**-most]
+    return min(max(1 - math.floor(math.log10(min(told))), least), most) if told else least
 
 
-def _decimals(sizes: Sequence[float]) -> int | None:
+def _decimals(size: float) -> int | None:
     """Decimals that show the significant digits of the largest; None where it is too small."""
-    if not sizes:
-        return DECIMALS[0]
-    if max(sizes) < SMALL:
+    if 0 < size < SMALL:
         return None
-    return max(SIGNIFICANT - 1 - math.floor(math.log10(max(sizes))), 0)
+    return max(SIGNIFICANT - 1 - math.floor(math.log10(size)), 0) if size else DECIMALS[0]
