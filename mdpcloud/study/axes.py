@@ -119,7 +119,7 @@ class Axis:
         """What changes along the axis, as the file spells it."""
         return tuple(self.ranges or self.paths or (self.path or "",))
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of its columns in the results."""
         if self.ranges:

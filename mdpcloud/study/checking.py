@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mdpcloud.errors import InputError
+from mdpcloud.plugins import mistake_in_plugin
 from mdpcloud.study.blocks import Base, Part
 from mdpcloud.study.changes import Target, changed
 from mdpcloud.study.expanding import Draft, expand
@@ -73,7 +74,15 @@ class _Checker:
         """Scenario of a draft's document; rules that the study names are relative to its folder."""
         policies = _policies(draft.document)
         own = self._base.own_policies or policies is not _policies(self._base.document)
-        return self._scenarios[own].of(draft.document)
+        try:
+            return self._scenarios[own].of(draft.document)
+        except InputError:
+            raise
+        except Exception as error:
+            reason = mistake_in_plugin(error)
+            if reason is None:
+                raise
+            return None, [("parameters", f"parameters: {reason}")]
 
     # --- mistakes of all instances ----------------------------------------------------------------
 
