@@ -282,6 +282,11 @@ def _look(path: str | Path, key: str) -> tuple[Record | None, str]:
         return None, ""
     except OSError as error:
         raise InputError(f"record {path} cannot be read: {error.strerror}") from None
+    return _parsed(raw, key, path)
+
+
+def _parsed(raw: bytes, key: str, path: str | Path) -> tuple[Record | None, str]:
+    """The sound record in the bytes of a file, or what is wrong with them."""
     try:
         record = from_text(raw)
     except ValueError as error:
