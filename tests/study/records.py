@@ -1,50 +1,57 @@
-"""Records for tests of what keeps them, and programs that write such records."""
+"""Records for tests of what keeps them, and processes of their own that work on a store."""
 
-import subprocess
-import sys
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from mdpcloud.study.record import DONE, make_record
-
-__all__ = ["ended", "record", "start"]
-
-PROGRAM = """
-import sys
-from pathlib import Path
 from mdpcloud.study.store import Store
-from mdpcloud.study.record import DONE, make_record
-def record(i):
-    rows = [{{"policy": "optimum", "cost": i / 7, "note": "x" * size}}]
-    return make_record({{"i": i}}, {{}}, DONE, result={{"rows": rows}})
-size = {size}
-store = Store(Path(sys.argv[1]))
-print("ready", flush=True)
-{body}
-"""
+
+__all__ = ["Running", "record", "start"]
 
 
 def record(i: int, *, size: int = 0, **parts: Any) -> dict[str, Any]:
-    """A record of content i."""
+    """A record of content i, longer by size."""
     rows = [{"policy": "optimum", "cost": i / 7, "note": "x" * size}]
     return make_record({"i": i}, {}, DONE, result={"rows": rows}, **parts)
 
 
-def start(body: str, store: Path, *, size: int = 0) -> "subprocess.Popen[bytes]":
-    """A process of its own that works on a store; it has begun."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(body=body, size=size), str(store)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    return process
+@dataclass
+class Running:
+    """A process that has begun; once it has ended, ``result`` is what it returned."""
+
+    process: Any
+    answers: Connection
+
+    def kill(self) -> None:
+        """End it without warning (SIGKILL)."""
+        self.process.kill()
+        self.process.join()
+
+    @property
+    def result(self) -> Any:
+        """What it has found, when it has ended well."""
+        found = self.answers.recv()
+        self.process.join()
+        assert self.process.exitcode == 0
+        return found
 
 
-def ended(process: "subprocess.Popen[bytes]") -> str:
-    """What a process said, once it has ended well."""
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err.decode()
-    return out.decode()
+def start(work: Callable[..., Any], store: Store, *arguments: Any) -> Running:
+    """Let another process work on a store; it has imported all it needs and begins now."""
+    context: Any = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "mdpcloud.study.store", __name__])
+    answers, there = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(there, work, store.folder, arguments))
+    process.start()
+    there.close()
+    assert answers.recv() == "ready"
+    return Running(process, answers)
+
+
+def _run(answers: Connection, work: Callable[..., Any], folder: Path, arguments: Any) -> None:
+    answers.send("ready")
+    answers.send(work(Store(folder), *arguments))

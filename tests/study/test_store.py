@@ -1,5 +1,7 @@
 """Records survive whatever happens to those who write them."""
 
+import errno
+import itertools
 import json
 import os
 import random
@@ -18,7 +20,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.study import store as store_module
 from mdpcloud.study.record import FORMAT, to_text, why_unsound
 from mdpcloud.study.store import Store
-from tests.study.records import ended, record, start
+from tests.study.records import record, start
 
 OLD_TIME = time.time() - 2 * 24 * 3600
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs signals and limits of POSIX")
@@ -132,17 +134,18 @@ def test_a_file_cannot_be_a_store(tmp_path: Path) -> None:
 
 @POSIX
 def test_a_folder_without_the_right_to_write_is_an_input_error(tmp_path: Path) -> None:
-    process = start(
-        "import os\n"
-        "store.prepare()\n"
-        "store.records.chmod(0o555)\n"
-        "if os.geteuid() == 0: os.setuid(65534)\n"
-        "try: store.prepare()\n"
-        "except ValueError as error: print(error)\n",
-        open_to_all(tmp_path) / "store",
-    )
-    said = ended(process)
+    said = start(prepare_without_rights, Store(open_to_all(tmp_path) / "store")).result
     assert "cannot be written to: Permission denied" in said
+
+
+def prepare_without_rights(store: Store) -> str:
+    store.prepare()
+    store.records.chmod(0o555)
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    with pytest.raises(InputError) as error:
+        store.prepare()
+    return str(error.value)
 
 
 def open_to_all(folder: Path) -> Path:
@@ -286,15 +289,17 @@ def temporary(store: Store, host: str, process: str, age: float = 0.0) -> Path:
 
 def test_temporary_files_of_dead_processes_of_this_host_are_removed(store: Store) -> None:
     host = store_module._host()
-    process = start("", store.folder)
-    ended(process)
-    dead = temporary(store, host, f"{process.pid}-1")
+    dead = temporary(store, host, start(born, store).result)
     reborn = temporary(store, host, f"{os.getpid()}-1")  # another process had this number
     nameless = store.records / "tmpabcd.tmp"
     nameless.write_text("half")
     assert sorted(store.clean()) == sorted([dead, reborn, nameless])
     assert os.listdir(store.records) == []
     assert store.clean() == []
+
+
+def born(_: Store) -> str:
+    return str(store_module._process(os.getpid()))
 
 
 def test_temporary_files_of_live_processes_are_kept(store: Store) -> None:
@@ -323,81 +328,82 @@ def test_temporary_files_tell_who_writes_them(store: Store, monkeypatch: Any) ->
 
 # --- real processes -------------------------------------------------------------------------------
 
-WRITE_FOR_EVER = """
-import itertools
-for i in itertools.count():
-    store.write(record(i))
-"""
-
 
 @POSIX
 def test_no_kill_leaves_a_bad_record(store: Store) -> None:
     rng = random.Random(5)
-    for size in (10, 1_000_000, 100_000):
-        process = start(WRITE_FOR_EVER, store.folder, size=size)
+    for size in (10, 1_000_000, 100_000, 10, 100_000):
+        writer = start(write_for_ever, store, size)
         time.sleep(rng.uniform(0.0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=100)
+        writer.kill()
         left = strays(store)
         assert len(store.clean()) == len(left) <= 1
-        assert all(
-            one["result"]["rows"][0]["cost"] == one["content"]["i"] / 7
-            for one in sound(store).values()
-        )
+        for one in sound(store).values():
+            assert one["result"]["rows"][0]["cost"] == one["content"]["i"] / 7
     assert store.keys()
+
+
+def write_for_ever(store: Store, size: int) -> None:
+    for i in itertools.cycle(range(30)):
+        store.write(record(i, size=size))
 
 
 @POSIX
 def test_two_processes_write_and_clean_on_the_same_keys_at_once(store: Store) -> None:
-    body = """
-for round in range(3):
-    for i in range(10):
-        store.write(record(i))
-        store.clean()
-    found = store.scan(store.keys())
-    assert len(found.records) == 10 and not found.corrupt, found.corrupt
-"""
-    processes = [start(body, store.folder, size=size) for size in (10, 50_000)]
-    for process in processes:
-        ended(process)
-    assert len(sound(store)) == 10
+    both = [start(write_and_clean, store, size) for size in (10, 50_000)]
+    assert [one.result for one in both] == [[20] * 5] * 2
+    assert len(sound(store)) == 20
     assert not strays(store)
+
+
+def write_and_clean(store: Store, size: int) -> list[int]:
+    found = []
+    for _ in range(5):
+        for i in range(20):
+            store.write(record(i, size=size))
+            store.clean()
+        found.append(len(sound(store)))
+    return found
 
 
 @POSIX
 def test_two_processes_set_the_same_corrupt_records_aside_once(store: Store) -> None:
-    keys = [record(i)["key"] for i in range(40)]
+    keys = [record(i)["key"] for i in range(200)]
     for key in keys:
         store.path(key).write_bytes(b"junk")
-    body = """
-keys = sorted(store.keys())
-print(len(store.scan(keys).corrupt), flush=True)
-for i in range(40):
-    store.write(record(i))
-"""
-    said = [ended(p) for p in [start(body, store.folder) for _ in range(2)]]
-    assert sum(map(int, said)) == 40
-    assert len(os.listdir(store.folder / "corrupt")) == 40
-    assert len(sound(store)) == 40
+    both = [start(scan_and_write, store, keys) for _ in range(2)]
+    assert sum(one.result for one in both) == 200
+    assert len(os.listdir(store.folder / "corrupt")) == 200
+    assert len(sound(store)) == 200
+
+
+def scan_and_write(store: Store, keys: list[str]) -> int:
+    corrupt = store.scan(keys).corrupt
+    for i in range(200):
+        store.write(record(i))
+    return len(corrupt)
 
 
 @POSIX
-def test_a_full_disk_is_an_os_error_and_leaves_what_was_there(store: Store) -> None:
+def test_a_limit_on_files_is_an_os_error_and_leaves_what_was_there(store: Store) -> None:
     store.write(record(1))
-    body = """
-import resource, signal
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-for i in (1, 2):
-    try: store.write(record(i))
-    except OSError as error: print(error.errno)
-size = 10
-store.write(record(3))
-"""
-    said = ended(start(body, store.folder, size=10_000))
-    assert said.split() == ["27", "27"]  # EFBIG
+    assert start(write_large, store).result == [errno.EFBIG] * 2
     assert not strays(store)
-    assert sound(store) == {KEY: record(1), record(3)["key"]: record(3, size=10)}
+    assert sound(store) == {KEY: record(1), record(3)["key"]: record(3)}
+
+
+def write_large(store: Store) -> list[int | None]:
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    found = []
+    for i in (1, 2):
+        with pytest.raises(OSError) as error:
+            store.write(record(i, size=10_000))
+        found.append(error.value.errno)
+    store.write(record(3))
+    return found
 
 
 @POSIX
