@@ -9,8 +9,9 @@ documents with mistakes, are checked as a whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -84,39 +85,18 @@ def _made(make: Make, parameters: Any) -> Any:
 
 def _maker(system: type[Any]) -> Make:
     """A function that makes systems of a class from their parameters in a file."""
-    readers = {name: _reader(hint) for name, hint in hints(system).items()}
+    readers = {
+        name: _Reader(whole) if item is None else _ListReader(whole, item)
+        for name, (whole, item) in _models(system).items()  # type: ignore[arg-type]
+    }
     return lambda table: system(**{name: readers[name](raw) for name, raw in table.items()})
 
 
-def _reader(hint: Any) -> Callable[[Any], Any]:
-    """A function that checks a value of a file against an annotation."""
-    item = _item_of(hint)
-    if item is None:
-        return _Reader(hint)
-    whole, each = _model_of(hint), _Reader(item)
-    return lambda raw: whole.model_validate({"value": tuple(map(each, _list(raw)))}).value
-
-
-def _list(raw: Any) -> list[Any]:
-    if not isinstance(raw, list):
-        raise TypeError("no list")
-    return raw
-
-
-def _item_of(hint: Any) -> Any:
-    """Annotation of the items of lists of any length, None for anything else."""
-    while hasattr(hint, "__metadata__"):
-        hint = hint.__origin__
-    arguments = get_args(hint)
-    many = get_origin(hint) is tuple and len(arguments) == 2 and arguments[1] is Ellipsis
-    return arguments[0] if many else None
-
-
 class _Reader:
-    """Checks values of a file against an annotation, once each where they cannot change."""
+    """Checks values of a file, once each where they cannot change."""
 
-    def __init__(self, hint: Any) -> None:
-        self._check = _model_of(hint).model_validate_json
+    def __init__(self, model: Any) -> None:
+        self._check = model.model_validate_json
         self._known: dict[str, Any] = {}
 
     def __call__(self, raw: Any) -> Any:
@@ -129,12 +109,45 @@ class _Reader:
         return value
 
 
+class _ListReader:
+    """Checks lists of a file, each of their items by itself."""
+
+    def __init__(self, whole: Any, item: Any) -> None:
+        self._whole = whole.model_validate
+        self._each = _Reader(item)
+
+    def __call__(self, raw: Any) -> Any:
+        if not isinstance(raw, list):
+            raise TypeError("no list")
+        return self._whole({"value": tuple(map(self._each, raw))}).value
+
+
 def _is_immutable(value: Any) -> bool:
     try:
         hash(value)
     except TypeError:
         return False
     return True
+
+
+@lru_cache(maxsize=32)  # since it takes a hundred times as long as a check
+def _models(system: Hashable) -> dict[str, tuple[Any, Any]]:
+    """Of each parameter what checks it, and what checks an item of it, None where it is no list."""
+    assert isinstance(system, type)
+    items = {name: (hint, _item_of(hint)) for name, hint in hints(system).items()}
+    return {
+        name: (_model_of(hint), None if item is None else _model_of(item))
+        for name, (hint, item) in items.items()
+    }
+
+
+def _item_of(hint: Any) -> Any:
+    """Annotation of the items of lists of any length, None for anything else."""
+    while hasattr(hint, "__metadata__"):
+        hint = hint.__origin__
+    arguments = get_args(hint)
+    many = get_origin(hint) is tuple and len(arguments) == 2 and arguments[1] is Ellipsis
+    return arguments[0] if many else None
 
 
 def _model_of(hint: Any) -> Any:

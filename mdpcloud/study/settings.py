@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, TypeAlias
 
 from annotated_types import MinLen
@@ -66,21 +67,28 @@ DEFAULTS: Mapping[str, Any] = {
 
 def check_tables(document: Mapping[str, Any], mistakes: list[str]) -> Any:
     """Checked content of a study file, its keys as attributes; None if there are mistakes."""
-    from pydantic import ConfigDict, ValidationError, create_model
+    from pydantic import ValidationError
 
-    strict = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
-    )
-    fields: dict[str, Any] = {key: (hint, DEFAULTS.get(key, ...)) for key, hint in KEYS.items()}
-    model = create_model("Study", __config__=strict, **fields)
     try:
-        found: Any = model.model_validate_json(json.dumps(document, default=str))
+        found: Any = _model().model_validate_json(json.dumps(document, default=str))
     except ValidationError as error:
         mistakes += [message for _, message in in_words(error.errors(), KEYS)]
         return None
     for what in ("blocks", "tables", "figures"):
         mistakes += _names_twice(what, getattr(found, what))
     return found
+
+
+@cache
+def _model() -> Any:
+    """What checks study files."""
+    from pydantic import ConfigDict, create_model
+
+    strict = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
+    )
+    fields: dict[str, Any] = {key: (hint, DEFAULTS.get(key, ...)) for key, hint in KEYS.items()}
+    return create_model("Study", __config__=strict, **fields)
 
 
 def _names_twice(what: str, tables: Sequence[Any]) -> Iterator[str]:
