@@ -51,7 +51,7 @@ class Chains:
         self.problem, self.monitor = problem, monitor
         self.values: Floats = np.zeros(problem.n)
         self.known: Bounds = UNKNOWN
-        self.pinned = 0
+        self.pinned: int | None = None
 
     def under(self, policy: Policy) -> tuple[Any, bytes]:
         """The uncontrolled problem of a policy, and what tells it from that of another one."""

@@ -21,7 +21,8 @@ __all__ = ["DirectChain", "SingularChainError", "bicgstab", "likely_state", "sol
 
 RARE = 1e-3  # a pinned state this much rarer than the likeliest is exchanged for it
 REFINEMENTS = 2
-JUMPS = 20_000  # of the walk that looks for a likely state
+JUMPS = 20_000  # of the walk that looks for a likely state, or fewer where there are few states
+JUMPS_PER_STATE = 5
 
 
 class SingularChainError(Exception):
@@ -37,9 +38,9 @@ class DirectChain:
         1/time.
     discount : float
         1/time; 0 for average cost.
-    pinned : int
-        State whose value makes room for the gain; it is exchanged for a likelier one where it is
-        rare.
+    pinned : int, optional
+        State whose value makes room for the gain, by default one that a walk finds to be likely; it
+        is exchanged for a likelier one where it is rare.
 
     Raises
     ------
@@ -47,7 +48,7 @@ class DirectChain:
         When there are several recurrent classes.
     """
 
-    def __init__(self, generator: Any, discount: float = 0.0, pinned: int = 0) -> None:
+    def __init__(self, generator: Any, discount: float = 0.0, pinned: int | None = None) -> None:
         self.generator = generator
         self.pinned = pinned
         self.average = discount == 0.0
@@ -60,6 +61,7 @@ class DirectChain:
             self._factor = _factor(self._matrix)
             return
         by_column = generator.tocsc()
+        pinned = _often_visited(generator) if pinned is None else pinned
         self._pin(by_column, pinned)
         law = self._law()
         likely = int(np.argmax(law))
@@ -116,9 +118,17 @@ def _refined(factor: Any, matrix: Any, right: Floats) -> Floats:
 def likely_state(fixed: Any) -> int:
     """A state where an uncontrolled problem is often, found by a seeded walk."""
     if isinstance(fixed, RowsProblem):
-        generator, _ = fixed.chain()
-        return int(walk(generator.indptr, generator.indices, generator.data, 0, JUMPS))
-    return int(fixed.likely_state(JUMPS))
+        return _often_visited(fixed.chain()[0])
+    return int(fixed.likely_state(_jumps(fixed.n)))
+
+
+def _often_visited(generator: Any) -> int:
+    arrays = generator.indptr, generator.indices, generator.data
+    return int(walk(*arrays, 0, _jumps(generator.shape[0])))
+
+
+def _jumps(states: int) -> int:
+    return min(JUMPS, 500 + JUMPS_PER_STATE * states)
 
 
 class _Operator:

@@ -20,7 +20,6 @@ from mdpcloud.engine.problem import Floats
 from mdpcloud.solve.chains import (
     DirectChain,
     SingularChainError,
-    likely_state,
     solve_iteratively,
 )
 from mdpcloud.solve.direct import direct_limit
@@ -29,7 +28,6 @@ from mdpcloud.solve.value_iteration import ValueIteration
 
 __all__ = ["FixedResult", "FixedSolver", "largest_cost"]
 
-SEARCHED = 1000  # states from which a walk to a likely one costs less than a factor pinned badly
 TOGETHER = 10_000  # states up to which all cost rates are solved at once, in so many columns
 DIRECT_AFTER_ALL = 60_000  # states up to which LU is tried when the iteration fails
 FIRST = 1500  # products of the first try, which is the fastest where it succeeds
@@ -111,8 +109,7 @@ class FixedSolver:
     def _solve_directly(self, problem: Any) -> FixedResult:
         if self._direct is None:
             generator, cost = problem.chain()
-            pinned = likely_state(problem) if problem.n > SEARCHED and not self.discount else 0
-            self._direct = DirectChain(generator, self.discount, pinned)
+            self._direct = DirectChain(generator, self.discount)
         else:
             cost = problem.unpack(problem.cost_work())
         self.monitor.iterations += 1  # past a limit too: a direct solve is short, and then done

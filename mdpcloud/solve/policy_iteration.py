@@ -72,7 +72,7 @@ class _Search:
     ) -> None:
         self.solver, self.problem, self.goal, self.monitor = solver, problem, goal, monitor
         self.sweeper = Sweeper(problem, goal, monitor, start)
-        self.pinned = 0
+        self.pinned: int | None = None
         self.choice: Choice | None = None
         self.repeats = False
         self.direct = direct_limit(problem) if solver.direct is None else solver.direct
