@@ -1,7 +1,7 @@
 """The rates of a compiled model under a policy as a sparse matrix, with no other copy of them.
 
 An explicit listing of a model's rows takes several times the memory of the result; here the moves
-are evaluated one by one, twice: they are counted, then put in their places.
+are evaluated one by one, on large models twice: they are counted, then put in their places.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rates_under"]
 
+KEPT = 10_000  # states up to which the moves are kept between the two passes
+
 
 def rates_under(problem: CompiledProblem, choice: Choice | Mixture | None) -> Matrix:
     """Rates off the diagonal under a choice, 1/time; rows are origins, columns targets.
@@ -40,14 +42,15 @@ def rates_under(problem: CompiledProblem, choice: Choice | Mixture | None) -> Ma
     from scipy import sparse
 
     n = problem.n
+    kept = list(_moves(problem, choice)) if n <= KEPT else None
     counts = np.zeros(n, np.int32)
-    for rate, target in _moves(problem, choice):
+    for rate, target in kept or _moves(problem, choice):
         count_moves(rate, target, counts)
     pointers = np.zeros(n + 1, np.int32)
     np.cumsum(counts, out=pointers[1:])
     targets, rates = np.empty(pointers[-1], np.int32), np.empty(pointers[-1])
     place = pointers[:-1].copy()
-    for rate, target in _moves(problem, choice):
+    for rate, target in kept or _moves(problem, choice):
         place_moves(rate, target, place, targets, rates)
     matrix = sparse.csr_array((rates, targets, pointers), shape=(n, n))
     matrix.sum_duplicates()

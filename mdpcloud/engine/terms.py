@@ -207,6 +207,8 @@ def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = Fa
     bad = ~np.isfinite(array)
     if nonnegative:
         bad |= array < 0
+    if not bad.any():
+        return array
     index = grid.first(bad)
     if index is not None:
         wrong = np.broadcast_to(array, grid.shape)[index]
@@ -214,8 +216,7 @@ def evaluate_field(value: Any, grid: Grid, owner: str, *, nonnegative: bool = Fa
         raise InputError(
             f"{owner} is {wrong} in state {grid.describe(index)}; it must be {allowed}"
         )
-    if bad.any():
-        array[bad] = 0.0
+    array[bad] = 0.0
     return array
 
 
@@ -228,6 +229,8 @@ def read_field(value: Any, grid: Grid, owner: str) -> Array:
 
 
 def _broadcast(array: Array, grid: Grid, owner: str) -> Array:
+    if array.ndim == 0:
+        return array
     try:
         fits = np.broadcast_shapes(array.shape, grid.shape) == grid.shape
     except ValueError:
@@ -237,9 +240,9 @@ def _broadcast(array: Array, grid: Grid, owner: str) -> Array:
             f"{owner} has shape {array.shape}, which does not broadcast over the states "
             f"{grid.shape}; compute it from the coordinates of x alone"
         )
-    if array.ndim and array.size == 1:
+    if array.size == 1:
         return array.reshape(())
-    if array.ndim and array.ndim < len(grid.shape):
+    if array.ndim < len(grid.shape):
         return array.reshape((1,) * (len(grid.shape) - array.ndim) + array.shape)
     return array
 

@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -176,6 +176,9 @@ def _inexact(bound: float, cost: float) -> tuple[str, ...]:
     return (f"the split costs {cost:.9g}, at most {bound:.2g} more than the best split",)
 
 
+_law = lru_cache(maxsize=64)(node_law)  # searches ask for the ends of a bracket several times
+
+
 @dataclass(frozen=True)
 class _Branch:
     """A node as the split sees it: its mean cost f and marginal cost f' at a rate of its own."""
@@ -211,7 +214,7 @@ class _Branch:
 
     def law(self, rate: float) -> NodeLaw:
         node = self.node
-        return node_law(node.servers, *node.departure_slopes, rate, node.room)
+        return _law(node.servers, *node.departure_slopes, rate, node.room)
 
     def cost(self, rate: float) -> float:
         low, high = self.node.cost_slopes
