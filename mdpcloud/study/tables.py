@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdpcloud.numbers import agreed, with_error
+from mdpcloud.numbers import agreed, interval
 from mdpcloud.study import markup
 from mdpcloud.study.files import replace_file
 from mdpcloud.study.outputs import Table
@@ -215,7 +215,8 @@ def _cells(selected: Selected, lines: Sequence[Statistics]) -> list[tuple[str, s
     elif selected.whole:
         decimals = 0 if all(number.value.is_integer() for number in numbers) else DECIMALS[0]
     else:
-        decimals = _decimals(max((abs(number.value) for number in numbers), default=0.0))
+        ends = [abs(end) for number in numbers for end in number if math.isfinite(end)]
+        decimals = _decimals(max(ends, default=0.0))
     scale = PERCENT if selected.table.value in FRACTIONS else 1
     cells = [_cell(number, decimals, scale) for number in numbers]
     return list(zip(cells[::3], cells[1::3], cells[2::3], strict=True))
@@ -225,8 +226,19 @@ def _cell(number: Bounded, decimals: int | None, scale: int) -> str:
     if not math.isfinite(number.upper - number.lower):
         return "unknown"
     if decimals is None:
-        return with_error(*number)[0]
+        return _with_power(number)
     return agreed(number.lower, number.upper, decimals, scale)
+
+
+def _with_power(number: Bounded) -> str:
+    """A small number with its power of ten, and the digits that both bounds have."""
+    if number.lower == number.upper == 0.0:
+        return "0"
+    for digits in range(SIGNIFICANT - 1, -1, -1):
+        low, high = (f"{end:.{digits}e}" for end in (number.lower, number.upper))
+        if low == high:
+            return low
+    return interval(number.lower, number.upper)
 
 
 def _decimals_of_shares(sizes: Sequence[float]) -> int:

@@ -132,8 +132,8 @@ def _why_nothing(selected: Selected, results: Results) -> str:
     other = results.columns.get("difference", ())
     if value in RELATIVE and any(one is not None for one in other):
         return (
-            f"policies were simulated, so there is no optimum and no {_plain(value)}; "
-            'value = "difference" tells their costs above that of the best one'
+            f"policies were simulated, so there is no optimum and no {_plain(value)}; the column "
+            "'difference' tells their costs above that of the best one"
         )
     return f"no row that counts has a number in column {value!r}"
 
@@ -143,7 +143,8 @@ def _exactness(selected: Selected) -> Iterator[str]:
     total = sum(selected.number.values())
     noun = NOUNS.get(selected.table.value, "value")
     for kind, count in selected.number.items():
-        every = f"every {noun} is" if count == total else f"{count} of {total} {noun}s are"
+        verb = "is" if count == 1 else "are"
+        every = f"every {noun} is" if count == total else f"{count} of {total} {noun}s {verb}"
         yield f"{every} {EXACTNESS[kind].format(_width(selected, kind))}"
 
 
@@ -182,7 +183,7 @@ def _left_out(selected: Selected) -> Iterator[str]:
 def _missing(results: Results) -> Iterator[str]:
     missing = results.counts()["missing"]
     if missing:
-        yield f"{counted(missing, 'instance')} of the study are not computed yet"
+        yield f"not computed yet: {counted(missing, 'instance')} of the study"
 
 
 def _plain(name: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import mdpcloud as mc
 from mdpcloud.study import Outputs, Study
-from mdpcloud.study.record import DONE, make_record
+from mdpcloud.study.record import DONE
 from mdpcloud.study.results import Results
 
 NODE = mc.systems.Node(servers=1, service_rate=1.0, abandonment_rate=1.0)
@@ -25,23 +26,21 @@ class Point:
     computed: bool = True
 
 
+@cache
 def system(number: int) -> mc.systems.CloudRouting:
     return mc.systems.CloudRouting((NODE,), 1.0 + number, outside_cost=0.5)
 
 
 def results_of(points: Sequence[Point], outputs: Outputs | None = None) -> Results:
-    study = Study.of(
-        ((point.labels, system(number)) for number, point in enumerate(points)), outputs=outputs
-    )
+    labels = [point.labels for point in points]
+    study = Study.of(zip(labels, map(system, range(len(points))), strict=True), outputs=outputs)
     records = {
-        one.key: make_record(
-            one.content,
-            {},
-            point.status,
-            result=None if point.rows is None else {"rows": [*point.rows]},
-            error=point.error,
-            run={"host": "here", "elapsed": 1.5},
-        )
+        one.key: {
+            "status": point.status,
+            "error": point.error,
+            "result": None if point.rows is None else {"rows": [*point.rows]},
+            "run": {"host": "here", "elapsed": 1.5},
+        }
         for one, point in zip(study.instances, points, strict=True)
         if point.computed
     }

@@ -243,12 +243,12 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_fifty_thousand_rows_are_written_in_seconds(tmp_path: Path) -> None:
-    rows = [policy(name, 1 / 3, 1e-9, optimum=1.0) for name in "abcde"] * 50
+def test_ten_thousand_rows_are_written_in_a_second_or_two(tmp_path: Path) -> None:
+    rows = [policy(name, 1 / 3, 1e-9, optimum=1.0) for name in "abcde"] * 10
     results = results_of([Point({"load": i / 7}, rows) for i in range(200)])
     begun = time.process_time()
     results.write(tmp_path)
-    assert time.process_time() - begun < 6.0
+    assert time.process_time() - begun < 3.0
 
 
 # --- the comparison's rows ------------------------------------------------------------------------
