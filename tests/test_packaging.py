@@ -115,7 +115,7 @@ def blocks(language: str) -> list[str]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Working directory that holds the files of the README."""
     rules, script, system, questions, simulation, arm, dispatch = blocks("python")
-    scenario, centres = blocks("toml")
+    scenario, centres, loads = blocks("toml")
     files = {
         "my_rules.py": rules,
         "script.py": script,
@@ -126,6 +126,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "dispatch.py": dispatch,
         "my.toml": scenario,
         "centres.toml": centres,
+        "loads.toml": loads,
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -188,6 +189,14 @@ def test_the_tables_of_the_two_centres_are_what_the_commands_print(folder: Path,
                 assert float(word) == pytest.approx(float(now), abs=1e-7)
             elif not re.fullmatch(r"\de-\d+", now):
                 assert word == now
+
+
+@pytest.mark.slow
+def test_the_study_of_the_readme_prints_its_table_and_draws_its_figure(folder: Path) -> None:
+    printed = command("study", "loads.toml").replace("± ", "±")
+    shown = re.sub(r"± ?\de-\d", "±", README)  # the widths of bounds differ between machines
+    assert textwrap.indent(re.sub(r"±\de-\d", "±", printed.rstrip()), "    ") in shown
+    assert (folder / "loads.results" / "figures" / "gaps.pdf").is_file()
 
 
 def tables() -> list[str]:
