@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mdpcloud.errors import InputError
 from mdpcloud.numbers import agreed, interval
 from mdpcloud.study import markup
 from mdpcloud.study.files import replace_file
@@ -34,7 +35,7 @@ DECIMALS = (2, 4)  # least and most of a share in per cent
 SIGNIFICANT = 5  # digits of the largest of other numbers
 SMALL = 1e-4  # below it numbers are told with their power of ten
 LONGEST = 40  # characters of the labels of an instance in a cell
-ENDINGS = {"txt": "text", "md": "markdown", "tex": "latex"}
+LANGUAGES = {"txt": "text", "md": "markdown", "tex": "latex"}
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,27 @@ def write_tables(results: Results, folder: str | Path) -> list[Path]:
     Raises
     ------
     InputError
-        As for `summary`.
+        As `summary`, when all that can be made is written.
     OSError
         When a file cannot be written; one that is there stays as it was.
     """
-    place = Path(folder) / FOLDER
-    made = [summary(results, table) for table in results.study.outputs.tables]
-    if made:
-        place.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    mistakes: list[str] = []
+    for table in results.study.outputs.tables:
+        try:
+            paths += _write(summary(results, table), Path(folder) / FOLDER)
+        except InputError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise InputError("\n".join(mistakes))
+    return paths
+
+
+def _write(made: Summary, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
     return [
-        replace_file(place / f"{one.table.name}.{ending}", _file(getattr(one, form)()))
-        for one in made
-        for ending, form in ENDINGS.items()
+        replace_file(folder / f"{made.table.name}.{ending}", _file(getattr(made, language)()))
+        for ending, language in LANGUAGES.items()
     ]
 
 

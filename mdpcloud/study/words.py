@@ -158,8 +158,10 @@ def _width(selected: Selected, kind: str) -> str:
 
 
 def _several(selected: Selected) -> Iterator[str]:
-    lines = [(one.instance, one.of) for group in selected.entries.values() for one in group]
-    if len({*lines}) < len(lines):
+    if any(
+        len({(one.instance, one.of) for one in group}) < len(group)
+        for group in selected.entries.values()
+    ):
         yield (
             "an instance counts once for each of its rows in the results; `where` can choose one, "
             "such as a policy"

@@ -452,6 +452,26 @@ def test_every_table_is_written_in_three_languages(tmp_path: Path) -> None:
     assert paths[2].read_text(encoding="utf-8") == summary(results).latex()
 
 
+def test_a_mistake_in_one_table_does_not_keep_the_others_from_being_written(tmp_path: Path) -> None:
+    tables = (Table(name="one", value="gapp"), Table(), Table(name="two", rows="polcy"))
+    with pytest.raises(InputError, match=r"'gapp'.*\n.*'polcy'"):
+        write_tables(results_of(GRID, Outputs(tables=tables)), tmp_path)
+    assert sorted(path.stem for path in (tmp_path / "tables").iterdir()) == ["gaps"] * 3
+
+
+def test_columns_of_the_task_may_split_a_table() -> None:
+    rows = [{"index": i, "property": p, "violation": 0.1} for i in "ab" for p in ("P1", "P2")]
+    table = Table(value="violation", rows="index", by=("property",))
+    found = summary(results_of([Point({}, rows)]), table)
+    assert [(line.split, line.of, line.wins) for line in found.statistics] == [
+        (("P1",), "a", 1),
+        (("P1",), "b", 1),
+        (("P2",), "a", 1),
+        (("P2",), "b", 1),
+    ]
+    assert "once for each" not in notes(found)
+
+
 def test_no_table_needs_no_folder(tmp_path: Path) -> None:
     assert write_tables(results_of(GRID, Outputs(tables=())), tmp_path) == []
     assert not (tmp_path / "tables").exists()
