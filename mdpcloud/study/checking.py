@@ -76,8 +76,8 @@ class _Checker:
         own = self._base.own_policies or policies is not _policies(self._base.document)
         try:
             return self._scenarios[own].of(draft.document)
-        except InputError:
-            raise
+        except InputError as error:
+            return None, [("format", str(error))]
         except Exception as error:
             reason = mistake_in_plugin(error)
             if reason is None:

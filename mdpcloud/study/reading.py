@@ -53,7 +53,7 @@ def read_study(path: str | PathLike[str]) -> Study:
     """
     file = Path(path)
     content, document = parse(file, "study")
-    _check_format(document, file)
+    _check_kind(document, file)
     mistakes: list[str] = []
     tables = check_tables(document, mistakes)
     task = _task(document, file, mistakes)
@@ -70,7 +70,13 @@ def read_study(path: str | PathLike[str]) -> Study:
     return Study(tables.name or file.stem, instances, task, outputs, file)
 
 
-def _check_format(document: Mapping[str, Any], file: Path) -> None:
+def _check_kind(document: Mapping[str, Any], file: Path) -> None:
+    """Refuse a file of another format, and one that is no study at all."""
+    if "base" not in document and "system" in document:
+        raise InputError(
+            f"{file} is a scenario, not a study; a study is a file that has it as its base: "
+            f'base = "{file.name}"'
+        )
     found = document.get("format", FORMAT)
     if type(found) is not int or found != FORMAT:
         raise InputError(

@@ -561,6 +561,10 @@ def test_a_mistake_is_named(folder: Path, text: str, message: str) -> None:
         ("base = 3", "base is 3, but must be a path of a scenario file, or a scenario"),
         ('base = "none.toml"', "none.toml cannot be read: No such file or directory"),
         ('base = "own.py"', "own.py is not TOML"),
+        (
+            "base = { format = 2 }",
+            "loads.toml has format 2; this version of mdpcloud reads format 1",
+        ),
         ('base = { system = "cloud_ruoting" }', "did you mean 'cloud_routing'?"),
         ('base = { system = "cloud_routing" }', "base: parameters.nodes is missing"),
     ],
@@ -625,6 +629,43 @@ def test_at_most_twenty_mistakes_of_instances_are_told(
     assert found[-2:] == ["and 5 more", "no more were looked for after 25 instances with mistakes"]
 
 
+def test_a_place_that_some_instances_lack_is_named_by_them(folder: Path) -> None:
+    node = "{ servers = 1, service_rate = 1.0, abandonment_rate = 0.5 }"
+    found = mistakes(
+        folder,
+        f"""
+        [[axes]]
+        path = "parameters.nodes"
+        values = [[{node}, {node}], [{node}], 3]
+        labels = ["two", "one", "none"]
+        [[axes]]
+        path = "parameters.nodes[1].servers"
+        values = [4, 5]
+        """,
+    )
+    assert found == [
+        "nodes one, nodes[1].servers 4 and 1 more: parameters.nodes is a list of 1, so it has no "
+        "[1]",
+        "nodes none, nodes[1].servers 4 and 1 more: parameters.nodes is 3, no list with [1]",
+    ]
+    (line,) = mistakes(
+        folder,
+        f"[[axes]]\npath = 'parameters.nodes'\nvalues = [[{node}], 3]\nlabels = ['one', 'none']",
+    )
+    assert line.startswith("nodes none: parameters.nodes must be a list of at least 1")
+
+
+def test_an_error_of_the_package_itself_is_no_mistake_of_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(checking.Scenarios, "of", fail)
+    with pytest.raises(ZeroDivisionError):
+        study(folder, "")
+
+
 def test_an_error_in_a_system_of_the_users_own_names_the_instance(folder: Path) -> None:
     text = "[base]\nsystem = 'own.py:Own'\nparameters.rate = 1\n"
     (line,) = mistakes(folder, f"{text}{AXIS}'parameters.rate'\nvalues = [1, 0]", base="")
@@ -644,6 +685,11 @@ def test_what_is_no_study_is_refused(folder: Path, content: str, message: str) -
     with pytest.raises(mc.InputError, match=r"study .*bad.toml") as caught:
         read_study(folder / "bad.toml")
     assert message in str(caught.value)
+
+
+def test_a_scenario_is_no_study(folder: Path) -> None:
+    with pytest.raises(mc.InputError, match=r"two.toml is a scenario, not a study; a study is a"):
+        read_study(folder / "bases" / "two.toml")
 
 
 def test_a_missing_study_is_refused(folder: Path) -> None:
