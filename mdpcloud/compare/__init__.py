@@ -14,14 +14,13 @@ from typing import Any
 
 from mdpcloud.compare.comparison import Comparison
 from mdpcloud.compare.families import evaluate_best
-from mdpcloud.compare.optimum import Optimum, Settings, check, find_optimum
+from mdpcloud.compare.optimum import Optimum, Settings, check, compiled_model, find_optimum
 from mdpcloud.compare.plan import Plan
 from mdpcloud.compare.row import GOOD, Difference, Row, choose_policies
 from mdpcloud.compare.rows import evaluate_row
 from mdpcloud.compare.run import describe_run
 from mdpcloud.compare.simulated import Simulated, check_simulated, how, simulate_rows
 from mdpcloud.compare.size import quickly, why_not_solved
-from mdpcloud.engine import compile_model
 from mdpcloud.errors import InputError, NoLimitError, SolveError
 from mdpcloud.policies.family import Family
 from mdpcloud.policies.index_rule import tie_order
@@ -123,7 +122,7 @@ def compare(
         system=system,
         optimum=optimum,
         rows=rows,
-        cost_scale=compile_model(optimum.model).cost_scale,
+        cost_scale=compiled_model(system, optimum.caps, settings)[1].cost_scale,
         ties=ties,
         solve=settings.to_dict(),
         notes=(

@@ -14,24 +14,30 @@ from typing import Any
 
 import numpy as np
 
+from mdpcloud.criteria import AverageCost
+from mdpcloud.engine import compile_model
 from mdpcloud.errors import SolveError
 from mdpcloud.model.model import Model
 from mdpcloud.model.policy import Policy
-from mdpcloud.solve import Solution, solve
+from mdpcloud.solve import Solution
+from mdpcloud.solve.limits import Monitor
+from mdpcloud.solve.optimise import solve_compiled
+from mdpcloud.solve.reward import signed_progress
 from mdpcloud.solve.truncation.boxes import REASONS, Budget, growth_of, states_of
 from mdpcloud.solve.truncation.truncation import BRACKET_GROWTH, bracketed
 from mdpcloud.systems.base import Truncated
 
-__all__ = ["Optimum", "Settings", "find_optimum"]
+__all__ = ["Optimum", "Settings", "compiled_model", "find_optimum"]
 
-SMALL = 60_000  # states up to which an exact box is solved as it is
+SMALL = 60_000  # states up to which an exact box is solved as it is, and a compiled model kept
 
 
 @dataclass(frozen=True)
 class Settings:
     """How to solve: arguments of `mdpcloud.solve`, and caps set by hand.
 
-    ``time_limit`` (seconds) counts from the making of the settings, for all that follows.
+    ``time_limit`` (seconds) counts from the making of the settings, for all that follows. Models of
+    the system under comparison, by their caps, are kept in ``compiled``.
     """
 
     tolerance: float = 1e-8
@@ -41,6 +47,7 @@ class Settings:
     time_limit: float | None = None
     progress: Any = None
     started: float = field(default_factory=time.perf_counter)
+    compiled: dict[Any, tuple[Model, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def time_left(self) -> float | None:
@@ -58,17 +65,11 @@ class Settings:
             "time_limit": self.time_limit,
         }
 
-    def solve(self, model: Model) -> Solution:
-        """Solve a model; a partial result is returned, not raised."""
-        return solve(
-            model,
-            solver=self.solver,
-            tolerance=self.tolerance,
-            time_limit=self.time_left,
-            threads=self.threads,
-            progress=self.progress,
-            strict=False,
-        )
+    def solve(self, model: Model, problem: Any) -> Solution:
+        """Solve a compiled model; a partial result is returned, not raised."""
+        monitor = Monitor(None, self.time_left, signed_progress(model, self.progress))
+        how = self.solver, self.tolerance, monitor, self.threads
+        return solve_compiled(model, problem, AverageCost(), *how)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,20 @@ def model_of(system: Any, caps: Sequence[int] | None) -> Model:
     return model
 
 
+def compiled_model(
+    system: Any, caps: Sequence[int] | None, settings: Settings
+) -> tuple[Model, Any]:
+    """The model of a system on a box, also compiled; small ones once in a comparison."""
+    key = None if caps is None else tuple(caps)
+    if key in settings.compiled:
+        return settings.compiled[key]
+    model = model_of(system, caps)
+    problem = compile_model(model, threads=settings.threads)
+    if problem.n <= SMALL:
+        settings.compiled[key] = model, problem
+    return model, problem
+
+
 def find_optimum(system: Any, settings: Settings) -> Optimum:
     """The optimum of a system, on the smallest box that is good enough."""
     if not isinstance(system, Truncated):
@@ -138,7 +153,7 @@ def box_of(model: Model) -> tuple[int, ...]:
 
 
 def _on_box(system: Any, settings: Settings, caps: tuple[int, ...] | None, kind: str) -> Optimum:
-    solution = settings.solve(model_of(system, caps))
+    solution = settings.solve(*compiled_model(system, caps, settings))
     return Optimum(
         cost=solution.gain,
         lower=float(np.min(solution.bounds[0])),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mdpcloud.compare.optimum import Settings, box_of, model_of
+from mdpcloud.compare.optimum import Settings, box_of, compiled_model
 from mdpcloud.compare.row import (
     COST,
     Bounds,
@@ -65,8 +65,7 @@ def _evaluated(system: Any, heuristic: Heuristic, settings: Settings) -> Row:
         caps = heuristic.caps
     elif isinstance(rule, Policy) and isinstance(system, Truncated):
         caps = tuple(size - 1 for size in rule.shape)
-    model = model_of(system, caps)
-    problem = compile_model(model, threads=settings.threads)
+    model, problem = compiled_model(system, caps, settings)
     found = evaluate_policy(model, _policy(problem, rule), settings, problem)
     return row_of(system, found, heuristic, settings)
 

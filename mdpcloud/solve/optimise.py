@@ -42,7 +42,7 @@ from mdpcloud.solve.result import Evaluation, Solution, insist
 from mdpcloud.solve.reward import costs_of, signed, signed_progress, value_bounds
 from mdpcloud.solve.value_iteration import ValueIteration
 
-__all__ = ["SOLVERS", "Solver", "solve"]
+__all__ = ["SOLVERS", "Solver", "solve", "solve_compiled"]
 
 
 class Solver(Protocol):
@@ -137,23 +137,26 @@ def solve(
         solution = special.solve(model, tolerance=tolerance, monitor=monitor, threads=threads)
     else:
         tolerance = TOLERANCE if tolerance is None else tolerance
-        solution = _iterated(model, criterion, solver, tolerance, start, monitor, threads)
+        problem = compile_model(model, threads=threads)
+        solution = solve_compiled(
+            model, problem, criterion, solver, tolerance, monitor, threads, start
+        )
     if strict:
         insist(solution, tolerance)
     return solution
 
 
-def _iterated(
+def solve_compiled(
     model: Any,
+    problem: Any,
     criterion: Criterion,
     solver: str | Solver | None,
     tolerance: float,
-    start: Any,
     monitor: Monitor,
     threads: int,
+    start: Any = None,
 ) -> Solution:
-    """Average or discounted cost."""
-    problem: Any = compile_model(model, threads=threads)
+    """Average or discounted cost of a model that is compiled; partial if need be."""
     discount = discount_rate(criterion, problem.discrete)
     goal = Goal(tolerance, problem.cost_scale, discount)
     solvers: Sequence[tuple[Solver, str]]

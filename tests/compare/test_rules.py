@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.compare import Comparison, Row, evaluate_policies, rows
+from mdpcloud.engine import compiled
 from mdpcloud.solve import Status
 from mdpcloud.systems import CloudRouting, Node
 from tests.compare.own import Arrays, Desk, Endless, Parted, Shop
@@ -242,6 +243,20 @@ def test_the_unit_of_time_does_not_matter(system: CloudRouting, unit: float) -> 
     assert other.optimum.cost == pytest.approx(unit * one.optimum.cost, rel=1e-7)
     for row, again in zip(one.rows, other.rows, strict=True):
         assert again.cost == pytest.approx(unit * row.cost, rel=1e-7, abs=1e-12 * unit)
+
+
+def test_a_comparison_compiles_the_model_of_a_box_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    boxes = []
+    compile_events = compiled.compile_events
+
+    def counting(model: Any, *arguments: Any) -> Any:
+        boxes.append(tuple(model.space.axes.sizes))
+        return compile_events(model, *arguments)
+
+    monkeypatch.setattr(compiled, "compile_events", counting)
+    mc.compare(SYSTEM)
+    assert boxes
+    assert len(boxes) == len(set(boxes))
 
 
 # --- systems of the user's own --------------------------------------------------------------------
