@@ -73,7 +73,8 @@ def _draw_panels(
     every = [*zip(grid, chart.panels, scales, strict=True)]
     for axes, panel, those in every:
         draw_series(axes, panel, looks, those)
-        axes.margins(x=page.margin)
+        if not those["x"].logarithmic:
+            axes.margins(x=page.margin)
     width = page.width / min(chart.columns, len(chart.panels))
     most = {"x": max(int((width - MARGIN) / TICK), 3), "y": MOST_TICKS}
     for axes, panel, those in every:

@@ -9,21 +9,22 @@ from typing import Any
 from mdpcloud.plots.chart import Panel, Series
 from mdpcloud.study.figures_lines import places_of
 from mdpcloud.study.figures_notes import count_notes
-from mdpcloud.study.figures_rows import Rows, Selection, number
-from mdpcloud.study.figures_words import FRACTIONS, column_words, text_of
+from mdpcloud.study.figures_rows import PanelRows, Rows, Selection, number
+from mdpcloud.study.figures_words import column_words, value_words
+from mdpcloud.study.words import FRACTIONS
 
 __all__ = ["bars_panel"]
 
 NAN = float("nan")
 
 
-def bars_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, list[str]]:
+def bars_panel(selection: Selection, title: str, rows: PanelRows) -> tuple[Panel, list[str]]:
     """A panel of bars beside each other, and how many instances are missing in it.
 
     A column of zeros and ones, or of truth values, is told as a share of the instances.
     """
     figure = selection.figure
-    places, _, _ = places_of(selection, [row for row in rows if row[figure.curves] is not None])
+    places, _, _ = places_of(selection, rows)
     found = {curve: selection.of_curve(rows, curve) for curve in selection.curves}
     x = [float(i) for i in range(len(places))]
     panel = Panel(
@@ -36,7 +37,7 @@ def bars_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, lis
             if those
         ),
         percent="y" if figure.y in FRACTIONS or _is_share(selection) else "",
-        categories=tuple(map(text_of, places)),
+        categories=tuple(map(value_words, places)),
     )
     return panel, count_notes(selection, title, rows, found)
 
@@ -53,7 +54,7 @@ def _means(selection: Selection, rows: Rows, places: Sequence[Any]) -> list[floa
 
 def _is_share(selection: Selection) -> bool:
     numbers = (
-        number(row, selection.figure.y) for rows in selection.panels.values() for row in rows
+        number(row, selection.figure.y) for panel in selection.panels.values() for row in panel.rows
     )
     return all(value in (0.0, 1.0) for value in numbers if value is not None)
 

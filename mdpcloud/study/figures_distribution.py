@@ -9,22 +9,25 @@ from typing import Any
 
 from mdpcloud.plots.chart import Panel, Series
 from mdpcloud.study.figures_notes import count_notes
-from mdpcloud.study.figures_rows import Rows, Selection, bounds_of, number
-from mdpcloud.study.figures_words import FRACTIONS, column_words
+from mdpcloud.study.figures_rows import PanelRows, Rows, Selection, bounds_of, number
+from mdpcloud.study.figures_words import column_words
+from mdpcloud.study.words import FRACTIONS
 
 __all__ = ["distribution_panel"]
 
 NAN = float("nan")
 
 
-def distribution_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, list[str]]:
+def distribution_panel(
+    selection: Selection, title: str, rows: PanelRows
+) -> tuple[Panel, list[str]]:
     """A panel of distribution functions, and how many instances are missing in it."""
     figure = selection.figure
     found = {curve: selection.of_curve(rows, curve) for curve in selection.curves}
     panel = Panel(
         title,
-        figure.y_label or column_words(figure.y),
-        figure.x_label or "share of instances (%)",
+        figure.x_label or column_words(figure.y),
+        figure.y_label or "share of instances (%)",
         tuple(_series(figure.y, curve, those) for curve, those in found.items() if those),
         logarithmic=_logarithmic(figure),
         percent="xy" if figure.y in FRACTIONS else "y",

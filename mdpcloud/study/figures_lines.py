@@ -8,15 +8,17 @@ from typing import Any
 from mdpcloud.errors import InputError
 from mdpcloud.plots.chart import Panel, Series
 from mdpcloud.study.figures_notes import place_notes
-from mdpcloud.study.figures_rows import OPTIMUM, Row, Rows, Selection, bounds_of, number
-from mdpcloud.study.figures_words import FRACTIONS, column_words, text_of
+from mdpcloud.study.figures_rows import PanelRows, Row, Selection, bounds_of, number
+from mdpcloud.study.figures_words import column_words, value_words
+from mdpcloud.study.selection import OPTIMUM
+from mdpcloud.study.words import FRACTIONS
 
 __all__ = ["lines_panel", "places_of"]
 
 NAN = float("nan")
 
 
-def lines_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, list[str]]:
+def lines_panel(selection: Selection, title: str, rows: PanelRows) -> tuple[Panel, list[str]]:
     """A panel of curves, and what is missing in it.
 
     Raises
@@ -45,19 +47,23 @@ def lines_panel(selection: Selection, title: str, rows: Rows) -> tuple[Panel, li
     return panel, place_notes(selection, title, rows, found)
 
 
-def places_of(selection: Selection, rows: Rows) -> tuple[list[Any], list[float], tuple[str, ...]]:
+def places_of(
+    selection: Selection, rows: PanelRows
+) -> tuple[list[Any], list[float], tuple[str, ...]]:
     """Values of the axis in a panel, where they are drawn, and their texts if they are no numbers.
 
     Numbers are in their order, texts in the order of the study.
     """
-    values = [*dict.fromkeys(row[selection.x] for row in rows)]
+    every = [*rows.rows, *(rows.lost if selection.x in selection.axes else ())]
+    every.sort(key=lambda row: row["instance"])
+    values = [*dict.fromkeys(row[selection.x] for row in every)]
     if any(isinstance(value, str | bool) for value in values):
-        return values, [float(i) for i in range(len(values))], tuple(map(text_of, values))
+        return values, [float(i) for i in range(len(values))], tuple(map(value_words, values))
     values.sort()
     return values, [float(value) for value in values], ()
 
 
-def _by_place(selection: Selection, rows: Rows, curve: Any) -> dict[Any, Row]:
+def _by_place(selection: Selection, rows: PanelRows, curve: Any) -> dict[Any, Row]:
     """The row of a curve at each value of the axis."""
     found: dict[Any, Row] = {}
     for row in selection.of_curve(rows, curve):
@@ -69,15 +75,22 @@ def _by_place(selection: Selection, rows: Rows, curve: Any) -> dict[Any, Row]:
 
 def _collision(selection: Selection, one: Row, other: Row) -> str:
     """Why two rows stand at the same place."""
-    name, x, curves = selection.figure.name, selection.x, selection.figure.curves
-    begin = f"figure {name!r}: several rows of {curves} {one[curves]!r} stand at {x} = {one[x]!r}"
+    x, curves = selection.x, selection.figure.curves
+    begin = (
+        f"figure {selection.figure.name!r}: several rows of {curves} {one[curves]!r} stand at "
+        f"{x} = {one[x]!r}"
+    )
     free = [axis for axis in selection.axes if one[axis] != other[axis]]
-    if free:
-        named = " and ".join(f"{axis} ({one[axis]!r}, {other[axis]!r}, ...)" for axis in free)
-        return f"{begin}; they differ in {named}: name it in panels or curves, or a value in where"
-    if one.get("policy") != other.get("policy"):
-        return f"{begin}, of several policies: name one in where"
-    return f"{begin}; their labels are the same (instances {one['instance']}, {other['instance']})"
+    free = free or [name for name in one if _tells_apart(one[name], other[name])]
+    if not free:
+        return f"{begin}; their labels are the same"
+    named = " and ".join(f"{name} ({one[name]!r}, {other[name]!r}, ...)" for name in free)
+    return f"{begin}; they differ in {named}: name it in panels or curves, or a value in where"
+
+
+def _tells_apart(one: Any, other: Any) -> bool:
+    """Whether values of a column of the task can tell rows apart, as names and counts do."""
+    return isinstance(one, str | int) and isinstance(other, str | int) and one != other
 
 
 def _series(

@@ -6,30 +6,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mdpcloud.plots.style import plain, pretty
+from mdpcloud.study.words import FRACTIONS, label_text
 
-__all__ = ["FRACTIONS", "column_words", "curve_words", "panel_title", "some", "text_of"]
+__all__ = ["column_words", "curve_words", "panel_title", "some", "value_words"]
 
-FRACTIONS = ("gap", "profit_gap", "gap_lower", "gap_upper")  # which are told in percent
 WORDS = {
     "gap": "cost above the optimum",
     "profit_gap": "profit below the optimum",
     "absolute_gap": "cost above the optimum",
+    "difference": "cost above the best policy",
     "cost": "long-run cost",
 }
 MOST_NAMED = 4  # places in a note
 
 
-def text_of(value: Any) -> str:
-    """A value as people write it.
-
-    Examples
-    --------
-    >>> text_of(0.30000000000000004), text_of("begin_service"), text_of(True), text_of(None)
-    ('0.3', 'begin service', 'yes', 'none')
-    """
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
-    return f"{value:.6g}" if isinstance(value, int | float) else plain(pretty(value, 40))
+def value_words(value: Any) -> str:
+    """A value of a column for people."""
+    return plain(label_text(value))
 
 
 def panel_title(names: Sequence[str], values: Sequence[Any]) -> str:
@@ -41,7 +34,7 @@ def panel_title(names: Sequence[str], values: Sequence[Any]) -> str:
     'end service, servers = 3'
     """
     return ", ".join(
-        text_of(value) if isinstance(value, str) else f"{plain(name)} = {text_of(value)}"
+        value_words(value) if isinstance(value, str) else f"{plain(name)} = {value_words(value)}"
         for name, value in zip(names, values, strict=True)
     )
 

@@ -78,6 +78,7 @@ class Figure:
     width : {"column", "page"}
         Of a journal: 3.5 or 7 inches.
     title, x_label, y_label : str, optional
+        Of the figure, below it and on its left; formulas stand between dollar signs.
     """
 
     name: Text
