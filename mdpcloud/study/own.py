@@ -115,6 +115,8 @@ class _Walk:
         found = hash_of_module(value.__module__)
         if found is not None:
             yield found
+        elif getattr(sys.modules[value.__module__], "__spec__", None) is not None:
+            return  # Python's own
         elif isinstance(value, types.FunctionType):  # as in a notebook
             yield from self._function(value, (*above, id(value)))
         elif isinstance(value, type):

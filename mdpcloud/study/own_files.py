@@ -1,8 +1,9 @@
 """The files behind a module of the user's own: its own, and those beside it that it imports.
 
 Imports are read from the text, at any depth and as far as they lead to files below the folder of
-the module, or of its package; what is installed is known by its version. Modules that are only
-named while the code runs (``importlib.import_module``) and files of data are not found.
+the module, or of its package; what is installed is known by its version. This package has a hash of
+its own (`mdpcloud.study.identity.package_hash`), also where it lies beside the module. Modules that
+are only named while the code runs (``importlib.import_module``) and files of data are not found.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
+import mdpcloud
 from mdpcloud.errors import InputError
 from mdpcloud.study.plain import FILES
 
 __all__ = ["hash_of_module"]
 
+PACKAGE = Path(mdpcloud.__file__).resolve().parent
 Import = tuple[int, str]
 """Number of leading dots, and what follows them."""
 
@@ -136,9 +139,9 @@ def _files(what: Import, importer: Path, root: Path) -> Iterator[Path]:
     """Files below a folder that are run by an import: those of its packages too."""
     level, name = what
     folder = importer.parents[min(level, len(importer.parents)) - 1] if level else root
-    if not folder.is_relative_to(root):
-        return
     for part in name.split("."):
+        if not folder.is_relative_to(root) or folder / part == PACKAGE:
+            return
         for place in (folder / f"{part}.py", folder / part / "__init__.py"):
             if place.is_file():
                 yield place

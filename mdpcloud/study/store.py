@@ -11,7 +11,9 @@ sound records are moved to ``FOLDER/corrupt``.
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
+import itertools
 import os
 import re
 import socket
@@ -193,8 +195,19 @@ class Store:
         return Scan(records, tuple(one for one in corrupt if one))
 
     def _set_aside(self, key: str, reason: str) -> Corrupt | None:
-        """Move a file that is no sound record away; None where another run has done so."""
-        place = self._reserve(key)
+        """Move a file that is no sound record away; None where another run has done so.
+
+        In a store that may only be read it stays.
+        """
+        try:
+            place = self._reserve(key)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                return Corrupt(self.path(key), reason)
+            raise InputError(
+                f"record {self.path(key)} is corrupt, and cannot be moved to {self.aside}: "
+                f"{error.strerror}"
+            ) from None
         try:
             os.replace(self.path(key), place)
         except FileNotFoundError:
@@ -207,24 +220,20 @@ class Store:
 
     def _reserve(self, key: str) -> Path:
         """A new, empty file for what is to be set aside."""
-        try:
-            self.aside.mkdir(exist_ok=True)
-            for number in range(1_000_000):
-                place = self.aside / (f"{key}.{number}.json" if number else f"{key}.json")
-                with contextlib.suppress(FileExistsError):
-                    place.open("x").close()
-                    return place
-        except OSError as error:
-            raise InputError(
-                f"record {self.path(key)} is corrupt, and cannot be moved to {self.aside}: "
-                f"{error.strerror}"
-            ) from None
-        raise InputError(f"{self.aside} is full of corrupt records of {key}; remove them")
+        self.aside.mkdir(exist_ok=True)
+        for number in itertools.count():
+            place = self.aside / (f"{key}.{number}.json" if number else f"{key}.json")
+            with contextlib.suppress(FileExistsError):
+                place.open("x").close()
+                break
+        return place
 
     # --- writing ----------------------------------------------------------------------------------
 
     def write(self, record: Record) -> Path:
-        """Write a record, in the place of an earlier one of its key; it is on the disk on return.
+        """Write a record, in the place of an earlier one of its key.
+
+        On return it survives the end of this process, and after `flush` that of the machine.
 
         Raises
         ------
@@ -257,7 +266,10 @@ class Store:
         return self.path(key)
 
     def flush(self) -> None:
-        """Let the names of all records written so far survive a failure of the machine too."""
+        """Let all records written so far survive a failure of the machine too.
+
+        What they hold is on the disk already; it is their names that are still to be put there.
+        """
         if os.name != "posix":
             return
         number = os.open(self.records, os.O_RDONLY)

@@ -206,6 +206,35 @@ def test_what_was_set_aside_is_never_overwritten(store: Store) -> None:
     ]
 
 
+@POSIX
+def test_a_corrupt_record_of_a_store_that_may_only_be_read_is_reported(tmp_path: Path) -> None:
+    store = Store(open_to_all(tmp_path) / "store")
+    store.prepare()
+    store.path(KEY).write_bytes(b"junk")
+    store.write(record(2))
+    assert start(scan_without_rights, store).result == ([store.path(KEY)], [record(2)["key"]])
+    assert store.path(KEY).exists()
+
+
+def scan_without_rights(store: Store) -> tuple[list[Path], list[str]]:
+    for path in store.records.iterdir():
+        path.chmod(0o444)
+    for folder in (store.records, store.folder):
+        folder.chmod(0o555)
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    found = store.scan([KEY, record(2)["key"]])
+    return [one.path for one in found.corrupt], [*found.records]
+
+
+def test_a_corrupt_record_that_cannot_be_moved_is_an_input_error(store: Store) -> None:
+    store.path(KEY).write_bytes(b"junk")
+    (store.folder / "corrupt").write_text("in the way")
+    with pytest.raises(InputError, match=r"is corrupt, and cannot be moved to .*corrupt: File exi"):
+        store.scan([KEY])
+    assert store.has(KEY)
+
+
 @given(st.data())
 def test_no_change_of_a_byte_goes_unnoticed(data: st.DataObject) -> None:
     """The numbers are those written, or the record is refused."""
