@@ -49,6 +49,8 @@ class Grid:
     blocks : tuple of int
         Numbers of the lines at which a new part begins.
     notes : tuple of str
+    places : tuple of str
+        What the cells' numbers of instances stand for; a comment in LaTeX.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Grid:
     right: frozenset[str] = frozenset()
     blocks: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     def at_right(self) -> list[bool]:
         """Whether each column is set to the right."""
@@ -108,7 +111,8 @@ def text(grid: Grid) -> str:
     parts = [_wrapped(grid.caption)]
     if grid.lines:
         parts.append("\n".join(_text_lines(grid)))
-    parts += ["\n".join(_wrapped(f"note: {note}", "  ") for note in grid.notes)] * bool(grid.notes)
+    below = [*(f"note: {note}" for note in grid.notes), *grid.places]
+    parts += ["\n".join(_wrapped(one, "  ") for one in below)] if below else []
     return "\n\n".join(parts)
 
 
@@ -147,9 +151,8 @@ def markdown(grid: Grid) -> str:
         lines = [f"| {' | '.join(line)} |" for line in cells]
         lines.insert(1, f"| {' | '.join(rules)} |")
         parts.append("\n".join(lines))
-    parts += [f"- {_marked(note)}" for note in grid.notes[:1]]
-    joined = "\n\n".join(parts)
-    return "\n".join([joined, *(f"- {_marked(note)}" for note in grid.notes[1:])]) + "\n"
+    below = [f"- {_marked(note)}" for note in (*grid.notes, *grid.places)]
+    return "\n\n".join([*parts, "\n".join(below)]).rstrip() + "\n"
 
 
 def _marked(sentence: str) -> str:
@@ -173,7 +176,8 @@ def latex(grid: Grid) -> str:
     notes = [_escaped(f"{note[:1].upper()}{note[1:]}.") for note in grid.notes]
     end = [rf"\par\smallskip\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(notes)}"]
     end = [*end, r"\end{minipage}"] if notes else []
-    return "\n".join([*begin, *_tabular(grid), *end, r"\end{table}"]) + "\n"
+    comments = [f"% {' '.join(place.split())}" for place in grid.places]
+    return "\n".join([*begin, *_tabular(grid), *end, r"\end{table}", *comments]) + "\n"
 
 
 def _tabular(grid: Grid) -> list[str]:

@@ -95,7 +95,7 @@ def select(rows: Sequence[Row], labels: Iterable[str], table: Table) -> Selected
     finished = [row for row in wanted if row["error"] is None and not _is_apart(row, table)]
     counting = [row for row in finished if _number(row, table.value) is not None]
     entries: dict[tuple[Any, ...], list[Entry]] = {}
-    for row in counting:
+    for row in _in_order(counting, (*table.by, table.rows)):
         split = tuple(row[name] for name in table.by)
         entries.setdefault(split, []).append(_entry(row, table))
     kinds, number = _exactness(counting, table.value)
@@ -178,6 +178,19 @@ def _lacking(finished: Sequence[Row], counting: Sequence[Row], table: Table) -> 
         every_of = {of: {r["instance"] for r in finished if r[table.rows] == of} for of in has}
         return {of: n for of, mine in has.items() if (n := len(every_of[of] - mine))}
     return {of: len(every - mine) for of, mine in has.items() if every - mine}
+
+
+def _in_order(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
+    """Rows by the values of columns: numbers by size, others as they first appear."""
+    ranks = [_ranks(list(dict.fromkeys(row[name] for row in rows))) for name in columns]
+    pairs = list(zip(columns, ranks, strict=True))
+    return sorted(rows, key=lambda row: [rank[row[name]] for name, rank in pairs])
+
+
+def _ranks(values: list[Any]) -> dict[Any, int]:
+    if all(isinstance(value, int | float) for value in values):
+        values.sort()
+    return {value: place for place, value in enumerate(values)}
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -67,8 +67,8 @@ class Statistics:
         That count.
     median, high, worst : Bounded
         ``high`` is the 95th percentile, or the 5th where larger values are better.
-    worst_in : int
-        Number of the first instance with the worst value.
+    worst_in : int or None
+        Number of the first instance with the worst value; None where several have all the same.
     wins : int or None
         Instances that it wins; None where nothing is compared.
     """
@@ -79,14 +79,14 @@ class Statistics:
     median: Bounded
     high: Bounded
     worst: Bounded
-    worst_in: int
+    worst_in: int | None
     wins: int | None
 
 
 def statistics_of(
     entries: Sequence[Entry], split: tuple[Any, ...], sign: int, outside: Iterable[Any] = ()
 ) -> list[Statistics]:
-    """A line for each of the values to which entries belong, in the order of the entries.
+    """A line for each of the values to which entries belong, in the order of their first ones.
 
     Parameters
     ----------
@@ -116,14 +116,17 @@ def _line(
     high = HIGH if sign > 0 else 1 - HIGH
     extreme = max if sign > 0 else min
     worst = Bounded(*(extreme(ends) for ends in zip(*numbers, strict=True)))
+    instances = len({entry.instance for entry in entries})
+    same = instances > 1 and len({*numbers}) == 1
+    first = next(entry.instance for entry in entries if entry.number.value == worst.value)
     return Statistics(
         split,
         of,
-        len({entry.instance for entry in entries}),
+        instances,
         quantile(numbers, MEDIAN),
         quantile(numbers, high),
         worst,
-        next(entry.instance for entry in entries if entry.number.value == worst.value),
+        None if same else first,
         None if wins is None else wins.get(of),
     )
 

@@ -161,7 +161,7 @@ def _places(results: Results, selected: Selected, lines: Sequence[Statistics]) -
             for name in telling
             if name in labels[number]
         )
-        for number in sorted({line.worst_in for line in lines})
+        for number in sorted({line.worst_in for line in lines if line.worst_in is not None})
     }
 
 
@@ -173,8 +173,6 @@ def _grid(results: Results, selected: Selected, lines: Sequence[Statistics]) -> 
     wins = any(line.wins is not None for line in lines)
     places = _places(results, selected, lines)
     long = any(len(text) > LONGEST for text in places.values())
-    notes = notes_of(selected, results, wins)
-    notes += [f"instance {number}: {text}" for number, text in places.items() if long and text]
     shown = {n: str(n) if long or not text else f"{n}: {text}" for n, text in places.items()}
     numeric = all(isinstance(line.of, int | float) for line in lines)
     first = tuple(name.replace("_", " ") for name in (*table.by, table.rows))
@@ -186,7 +184,8 @@ def _grid(results: Results, selected: Selected, lines: Sequence[Statistics]) -> 
         tuple(_line_cells(selected, lines, wins, shown)),
         frozenset(middle) | ({first[-1]} if numeric else set()),
         tuple(i for i in range(1, len(lines)) if lines[i].split != lines[i - 1].split),
-        tuple(notes),
+        tuple(notes_of(selected, results, wins)),
+        tuple(f"instance {number}: {text}" for number, text in places.items() if long and text),
     )
 
 
@@ -201,12 +200,16 @@ def _line_cells(
 ) -> Iterator[tuple[str, ...]]:
     """Cells of each line; what it has in common with the one above is told once."""
     names = _names(lines)
-    before = None
+    before: tuple[Any, ...] = ()
     for line, shown in zip(lines, _cells(selected, lines), strict=True):
-        split = ["" if line.split == before else label_text(value) for value in line.split]
+        split = [
+            "" if line.split[: i + 1] == before[: i + 1] else label_text(value)
+            for i, value in enumerate(line.split)
+        ]
         won = ["" if line.wins is None else str(line.wins)] * wins
+        place = "" if line.worst_in is None else places[line.worst_in]
         before = line.split
-        yield (*split, names[line.of], str(line.instances), *won, *shown, places[line.worst_in])
+        yield (*split, names[line.of], str(line.instances), *won, *shown, place)
 
 
 def _names(lines: Sequence[Statistics]) -> dict[Any, str]:
@@ -235,6 +238,8 @@ def _cells(selected: Selected, lines: Sequence[Statistics]) -> list[tuple[str, s
 def _cell(number: Bounded, decimals: int | None, scale: int) -> str:
     if not math.isfinite(number.upper - number.lower):
         return "unknown"
+    if number.lower == number.upper == 0.0:
+        return "0"
     if decimals is None:
         return _with_power(number)
     return agreed(number.lower, number.upper, decimals, scale)
@@ -242,8 +247,6 @@ def _cell(number: Bounded, decimals: int | None, scale: int) -> str:
 
 def _with_power(number: Bounded) -> str:
     """A small number with its power of ten, and the digits that both bounds have."""
-    if number.lower == number.upper == 0.0:
-        return "0"
     for digits in range(SIGNIFICANT - 1, -1, -1):
         low, high = (f"{end:.{digits}e}" for end in (number.lower, number.upper))
         if low == high:

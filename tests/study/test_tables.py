@@ -127,7 +127,12 @@ def test_a_summary_is_what_a_few_lines_of_numpy_say(gaps: list[dict[str, float |
         assert line.instances == len(mine)
         assert line.median.value == pytest.approx(np.median(values), rel=1e-12)
         assert line.high.value == pytest.approx(np.quantile(values, 0.95), rel=1e-12)
-        assert line.worst.value == values.max() == mine[line.worst_in]
+        assert line.worst.value == values.max()
+        if line.worst_in is not None:
+            assert mine[line.worst_in] == values.max()
+        else:
+            assert len(values) > 1
+            assert values.min() == values.max()
         best = [
             min(v for v in one.values() if v is not None) for i, one in enumerate(gaps) if i in mine
         ]
@@ -341,7 +346,30 @@ def test_long_labels_of_the_worst_instances_stand_below() -> None:
     points = [Point(dict.fromkeys(axes, float(i)), [policy("a", 0.1 * i)]) for i in range(3)]
     found = summary(results_of(points))
     assert found.grid.lines[0][-1] == "2"
-    assert f"instance 2: {', '.join(f'{axis} 2' for axis in axes)}" in notes(found)
+    told = f"instance 2: {', '.join(f'{axis} 2' for axis in axes)}"
+    assert found.grid.places == (told,)
+    assert f"\n% {told}\n" in found.latex()
+    assert told in " ".join(found.text().split())
+
+
+def test_no_instance_is_the_worst_of_several_that_are_all_the_same() -> None:
+    points = [Point({"load": i}, [{"arm": "one", "violation": 0.0}]) for i in range(3)]
+    found = summary(results_of(points), Table(value="violation", rows="arm"))
+    assert found.grid.lines == (("one", "3", "0", "0", "0", ""),)
+    assert found.grid.places == ()
+
+
+def test_splits_are_ordered_by_number_or_as_they_first_appear() -> None:
+    order = [("b", 2), ("a", 10), ("a", 2), ("b", 10)]
+    points = [Point({"kind": k, "size": n}, [policy("p", 0.1)]) for k, n in order]
+    found = summary(results_of(points), Table(by=("kind", "size")))
+    assert [line.split for line in found.statistics] == [("b", 2), ("b", 10), ("a", 2), ("a", 10)]
+    assert [line[:2] for line in found.grid.lines] == [
+        ("b", "2"),
+        ("", "10"),
+        ("a", "2"),
+        ("", "10"),
+    ]
 
 
 # --- languages ------------------------------------------------------------------------------------
