@@ -12,6 +12,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.study.outputs import Table
 from mdpcloud.study.statistics import Bounded, Entry
+from mdpcloud.study.where import is_among
 
 __all__ = [
     "CERTIFIED",
@@ -29,7 +30,6 @@ __all__ = [
 Row: TypeAlias = Mapping[str, Any]
 OPTIMUM = "optimum"
 RELATIVE = ("gap", "absolute_gap", "profit_gap", "difference")  # in the order of the costs
-CLOSE = 1e-9  # relative difference of numbers that are taken for the same
 GOOD = ("exact", "closed_form", "converged")  # statuses of rows with certified bounds
 INFINITE = (-math.inf, math.inf)
 CERTIFIED, ESTIMATED, SIMULATED = "certified", "estimated", "simulated"
@@ -137,15 +137,7 @@ def _matches(row: Row, table: Table, labels: Iterable[str]) -> bool:
     where = table.where or {}
     if row["error"] is not None:
         where = {name: wanted for name, wanted in where.items() if name in labels}
-    return all(_is_among(row[name], wanted) for name, wanted in where.items())
-
-
-def _is_among(value: Any, wanted: Any) -> bool:
-    several = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if isinstance(value, float):
-        numbers = [one for one in several if isinstance(one, int | float)]
-        return any(math.isclose(value, one, rel_tol=CLOSE) for one in numbers)
-    return value in several
+    return all(is_among(row[name], wanted) for name, wanted in where.items())
 
 
 def _check_some(rows: Sequence[Row], wanted: Sequence[Row], table: Table) -> None:
@@ -153,7 +145,7 @@ def _check_some(rows: Sequence[Row], wanted: Sequence[Row], table: Table) -> Non
     if wanted or not any(row["error"] is None for row in rows):
         return
     for name, values in (table.where or {}).items():
-        if not any(_is_among(row[name], values) for row in rows):
+        if not any(is_among(row[name], values) for row in rows):
             there = list(dict.fromkeys(row[name] for row in rows))
             more = ", ..." if len(there) > MOST else ""
             raise InputError(
