@@ -138,4 +138,4 @@ def _cube(design: DesignKind, dimensions: int, size: int, seed: int) -> Any:
     from scipy.stats import qmc  # takes most of a second
 
     sampler = {"latin_hypercube": qmc.LatinHypercube, "sobol": qmc.Sobol}[design]
-    return sampler(dimensions, rng=np.random.default_rng(seed)).random(size)
+    return sampler(dimensions, seed=np.random.default_rng(seed)).random(size)

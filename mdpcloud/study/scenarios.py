@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Scenarios"]
 
 Make = Callable[[Mapping[str, Any]], Any]
-MANY = 100_000  # values of one parameter that are kept
+MANY = 100_000  # settings, and values of one parameter, that are kept
 
 
 class Scenarios:
@@ -45,6 +45,7 @@ class Scenarios:
     def __init__(self, file: Path, sha256: str, rules: Path) -> None:
         self._origin = (file, sha256, rules)
         self._known: dict[str, tuple[Scenario, Make]] = {}
+        self._makers: dict[type[Any], Make] = {}
 
     def of(self, document: Mapping[str, Any]) -> tuple[Scenario | None, list[Mistake]]:
         """The scenario of a document, or None and everything that is wrong with it.
@@ -55,20 +56,23 @@ class Scenarios:
             If it has another format.
         """
         others = {name: value for name, value in document.items() if name != "parameters"}
-        text = json.dumps(others, sort_keys=True, default=str)
+        text = json.dumps(others, default=str)
         if text in self._known:
             scenario, make = self._known[text]
             system = _made(make, document.get("parameters"))
             if system is not None:
                 return replace(scenario, system=system), []
         found, mistakes = from_document(document, *self._origin)
-        if found is not None and text not in self._known:
+        if found is not None and text not in self._known and len(self._known) < MANY:
             self._remember(text, found, document)
         return found, mistakes
 
     def _remember(self, text: str, scenario: Scenario, document: Mapping[str, Any]) -> None:
         """Keep a scenario if others can be made of it that have other parameters."""
-        make = _maker(type(scenario.system))
+        system = type(scenario.system)
+        if system not in self._makers:
+            self._makers[system] = _maker(system)
+        make = self._makers[system]
         named = scenario.compare.spellings
         by_parameters = any(name.startswith(BEST) for name in named)  # whether there is such a one
         if not by_parameters and _made(make, document.get("parameters")) == scenario.system:
