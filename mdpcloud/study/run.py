@@ -190,13 +190,20 @@ class _Run:
         progress(*self._count())
         with contextlib.closing(engine.records(self._works())) as records:
             for record in records:
-                self.store.write(record)
+                self._write(record)
                 self._take(record, progress)
                 while self.elsewhere:
                     self._take(self.elsewhere.popleft(), progress)
         while self.elsewhere:
             self._take(self.elsewhere.popleft(), progress)
         self.store.flush()
+
+    def _write(self, record: Record) -> None:
+        try:
+            self.store.write(record)
+        except OSError as error:
+            path = error.filename or self.store.path(record["key"])
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
     def _take(self, record: Record, progress: Progress) -> None:
         self.records[record["key"]] = record

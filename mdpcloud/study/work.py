@@ -130,10 +130,10 @@ def _sources(work: Work) -> dict[str, Any]:
 
 def packed(work: Work) -> bytes | Record:
     """A work for `compute_packed`, or its failed record if it cannot be pickled."""
-    import cloudpickle
+    from joblib.externals.loky.cloudpickle_wrapper import dumps
 
     try:
-        content: bytes = cloudpickle.dumps(work)
+        content: bytes = dumps(work)
     except Exception as error:
         return failed(work, f"it cannot be sent to another process: {in_words(error)}")
     return content
@@ -141,10 +141,10 @@ def packed(work: Work) -> bytes | Record:
 
 def compute_packed(content: bytes) -> Record | str:
     """The record of a work from `packed`, or why it cannot be computed here; never raises."""
-    import cloudpickle
+    from joblib.externals.loky.cloudpickle_wrapper import loads
 
     try:
-        return compute(cloudpickle.loads(content))
+        return compute(loads(content))
     except BaseException as error:  # raised by the user's code: signals are not for workers
         return in_words(error)
 
