@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge, MinLen
 
+from mdpcloud.errors import InputError
 from mdpcloud.parameters import validate
 
 __all__ = ["Figure", "Outputs", "Table", "Where"]
@@ -15,6 +16,18 @@ __all__ = ["Figure", "Outputs", "Table", "Where"]
 Text: TypeAlias = Annotated[str, MinLen(1)]
 Where: TypeAlias = Mapping[str, Any]
 """Name of a column to its value, or to a list of values; only such rows count."""
+FORBIDDEN = '/\\:*?"<>|'  # in names of files, on one system or another
+
+
+def _check_name(name: str, what: str) -> None:
+    """Raise `InputError` where a name cannot be that of a file in any folder."""
+    if name.startswith(".") or any(
+        letter in FORBIDDEN or not letter.isprintable() for letter in name
+    ):
+        raise InputError(
+            f"{what}: name is {name!r}; it names files, so it must not begin with a point and not "
+            f"hold any of {' '.join(FORBIDDEN)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,7 @@ class Table:
 
     def __post_init__(self) -> None:
         validate(self)
+        _check_name(self.name, "Table")
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,7 @@ class Figure:
 
     def __post_init__(self) -> None:
         validate(self)
+        _check_name(self.name, "Figure")
 
 
 @dataclass(frozen=True)

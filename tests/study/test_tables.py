@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.errors import InputError
-from mdpcloud.study import Outputs, Study, Table
+from mdpcloud.study import Figure, Outputs, Study, Table
 from mdpcloud.study.markup import Grid, latex, markdown, text
 from mdpcloud.study.record import FAILED, make_record
 from mdpcloud.study.results import Results
@@ -498,6 +498,13 @@ def test_columns_of_the_task_may_split_a_table() -> None:
         (("P2",), "b", 1),
     ]
     assert "once for each" not in notes(found)
+
+
+@pytest.mark.parametrize("name", ["../gaps", "a/b", ".hidden", "a\nb", "C:gaps"])
+@pytest.mark.parametrize("kind", [Table, Figure])
+def test_names_of_tables_and_figures_are_names_of_files(kind: Any, name: str) -> None:
+    with pytest.raises(InputError, match="it names files"):
+        kind(name=name)
 
 
 def test_no_table_needs_no_folder(tmp_path: Path) -> None:
