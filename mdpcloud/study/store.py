@@ -1,11 +1,8 @@
 """The store of a study: a folder with one JSON file per instance, the only truth about results.
 
-``FOLDER/records/KEY.json`` is the record of a key (`mdpcloud.study.record`). A record is written to
-a temporary file beside it, which is flushed to the disk and then renamed: whenever a process dies,
-a record is there as a whole or not at all. The name of a temporary file,
-``.KEY.HOST.PID-BIRTH.RANDOM.tmp``, tells who writes it, so that what dead processes left can be
-told from what other runs write now; any number of them may use a store at once. Files that are no
-sound records are moved to ``FOLDER/corrupt``.
+``FOLDER/records/KEY.json`` is the record of a key (`mdpcloud.study.record`). A record is written as
+a whole or not at all (`mdpcloud.study.temporary`), and any number of processes may use a store at
+once. Files that are no sound records are moved to ``FOLDER/corrupt``.
 """
 
 from __future__ import annotations
@@ -16,14 +13,9 @@ import gc
 import itertools
 import os
 import re
-import socket
-import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.study.record import (
@@ -35,12 +27,11 @@ from mdpcloud.study.record import (
     to_text,
     why_unsound,
 )
+from mdpcloud.study.temporary import nameless, remove, replace_file, strays, temporary_name
 
 __all__ = ["Corrupt", "Scan", "Store"]
 
-OLD = 24 * 3600.0  # seconds after which a temporary file of another host is of no live process
 RECORD = re.compile(r"[0-9a-f]{64}\.json")
-TEMPORARY = re.compile(r"\.[0-9a-f]+\.(?P<host>.+)\.(?P<process>\d+-\d+)\.\w+\.tmp")
 
 
 @dataclass(frozen=True)
@@ -114,8 +105,9 @@ class Store:
         """
         try:
             self.records.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.records, prefix=_prefix("0"), suffix=".tmp"):
-                pass
+            probe = self.records / temporary_name("probe")
+            probe.open("x").close()
+            probe.unlink()
         except FileExistsError as error:
             raise InputError(f"{error.filename} is a file; a store is a folder") from None
         except NotADirectoryError as error:
@@ -128,10 +120,19 @@ class Store:
     def clean(self) -> list[Path]:
         """Remove the temporary files that no live process can be writing, and list them.
 
-        Those of dead processes of this host go at once, those of other hosts after a day.
+        Those of dead processes of this host go at once, and what is no one's; those of other hosts
+        after a day.
+
+        Raises
+        ------
+        InputError
+            When there is no such store.
         """
-        temporary = (self.records / name for name in self._names() if name.endswith(".tmp"))
-        return [path for path in temporary if _is_stray(path) and _removed(path)]
+        try:
+            left = [*strays(self.records), *nameless(self.records), *strays(self.records.parent)]
+        except OSError as error:
+            raise self._unreadable(error) from None
+        return [path for path in left if remove(path)]
 
     def _names(self) -> list[str]:
         """Names of all files in the folder of the records, in order."""
@@ -248,22 +249,10 @@ class Store:
         if reason:
             raise ValueError(f"record {key} is not written: {reason}")
         try:
-            return self._replace(key, raw)
+            return replace_file(self.path(key), raw)
         except FileNotFoundError:  # on a shared disk, one who took this process for dead cleaned
             self.records.mkdir(parents=True, exist_ok=True)
-            return self._replace(key, raw)
-
-    def _replace(self, key: str, raw: bytes) -> Path:
-        number, name = tempfile.mkstemp(".tmp", _prefix(key), self.records)
-        try:
-            with open(number, "wb", buffering=0) as file:
-                _write_all(file, raw)
-                os.fsync(number)
-            os.replace(name, self.path(key))
-        except BaseException:
-            _removed(Path(name))
-            raise
-        return self.path(key)
+            return replace_file(self.path(key), raw)
 
     def flush(self) -> None:
         """Let all records written so far survive a failure of the machine too.
@@ -277,12 +266,6 @@ class Store:
             os.fsync(number)
         finally:
             os.close(number)
-
-
-def _write_all(file: Any, raw: bytes) -> None:
-    left = memoryview(raw)
-    while left:
-        left = left[file.write(left) :]
 
 
 def _look(path: str | Path, key: str) -> tuple[Record | None, str]:
@@ -322,64 +305,3 @@ def _no_collections() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-# --- temporary files ------------------------------------------------------------------------------
-
-
-def _prefix(key: str) -> str:
-    """Beginning of the name of a temporary file of this process."""
-    return f".{key[:16]}.{_host()}.{_own_process(os.getpid())}."
-
-
-@cache
-def _host() -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())[:100] or "unknown"
-
-
-@cache
-def _own_process(pid: int) -> str | None:
-    return _process(pid)
-
-
-def _process(pid: int) -> str | None:
-    """A live process, ``PID-BIRTH``, with its birth in the unit of the kernel, or 0; else None."""
-    try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return f"{pid}-0" if _answers(pid) else None
-    return None if state in "ZX" else f"{pid}-{fields[18]}"
-
-
-def _answers(pid: int) -> bool:
-    if os.name != "posix":  # there is no harmless signal elsewhere
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _is_stray(path: Path) -> bool:
-    """Whether no live process can be writing a temporary file."""
-    name = TEMPORARY.fullmatch(path.name)
-    if name is None:  # it does not tell who writes it, so it is none of a live run
-        return path.is_file()
-    if name["host"] == _host():
-        pid = name["process"].partition("-")[0]
-        return _process(int(pid)) not in (name["process"], f"{pid}-0")
-    try:
-        return time.time() - path.stat().st_mtime > OLD
-    except OSError:
-        return False
-
-
-def _removed(path: Path) -> bool:
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from mdpcloud.errors import InputError
 from mdpcloud.study import store as store_module
+from mdpcloud.study import temporary as temporary_module
 from mdpcloud.study.record import FORMAT, to_text, why_unsound
 from mdpcloud.study.store import Store
 from tests.study.records import record, start
@@ -85,6 +86,16 @@ def test_columns_keep_their_order(store: Store) -> None:
     found = store.read(one["key"])
     assert found is not None
     assert list(found["result"]["rows"][0]) == ["policy", "cost", "note"]
+
+
+@POSIX
+def test_records_may_be_read_by_those_whom_the_umask_lets(store: Store) -> None:
+    mask = os.umask(0o027)
+    try:
+        path = store.write(record(1))
+    finally:
+        os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_an_unsound_record_is_not_written(store: Store) -> None:
@@ -310,35 +321,39 @@ def test_a_record_that_another_run_has_mended_meanwhile_is_kept(
 
 
 def temporary(store: Store, host: str, process: str, age: float = 0.0) -> Path:
-    path = store.records / f".{KEY[:16]}.{host}.{process}.abcd_123.tmp"
+    path = store.records / f".{KEY}.{host}.{process}.abcd1234.tmp"
     path.write_text("half")
     os.utime(path, (time.time() - age, time.time() - age))
     return path
 
 
 def test_temporary_files_of_dead_processes_of_this_host_are_removed(store: Store) -> None:
-    host = store_module._host()
+    host = temporary_module._host()
     dead = temporary(store, host, start(born, store).result)
     reborn = temporary(store, host, f"{os.getpid()}-1")  # another process had this number
-    nameless = store.records / "tmpabcd.tmp"
+    table = store.folder / f".results.csv.{host}.{os.getpid()}-1.12ab.tmp"
+    table.write_text("half")
+    nameless = store.records / f"{KEY}.json.tmp"
     nameless.write_text("half")
-    assert sorted(store.clean()) == sorted([dead, reborn, nameless])
+    assert sorted(store.clean()) == sorted([dead, reborn, table, nameless])
     assert os.listdir(store.records) == []
     assert store.clean() == []
 
 
 def born(_: Store) -> str:
-    return str(store_module._process(os.getpid()))
+    return str(temporary_module._process(os.getpid()))
 
 
 def test_temporary_files_of_live_processes_are_kept(store: Store) -> None:
-    mine = temporary(store, store_module._host(), str(store_module._process(os.getpid())), 1e6)
+    mine = temporary(
+        store, temporary_module._host(), str(temporary_module._process(os.getpid())), 1e6
+    )
     assert store.clean() == []
     assert mine.exists()
 
 
 def test_temporary_files_of_other_hosts_are_removed_after_a_day(store: Store) -> None:
-    young = temporary(store, "elsewhere.example.org", "12-34", 3600)
+    young = temporary(store, "elsewhere_example_org", "12-34", 3600)
     old = temporary(store, "elsewhere", "12-34", 25 * 3600)
     assert store.clean() == [old]
     assert young.exists()
@@ -349,7 +364,7 @@ def test_temporary_files_tell_who_writes_them(store: Store, monkeypatch: Any) ->
     monkeypatch.setattr(os, "fsync", lambda _: seen.extend(strays(store)))
     store.write(record(1))
     (name,) = seen
-    found = store_module.TEMPORARY.fullmatch(name)
+    found = temporary_module.NAME.fullmatch(name)
     assert found is not None
     assert found["process"].startswith(f"{os.getpid()}-")
     assert found["host"].startswith(socket.gethostname()[:1])
