@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdpcloud.errors import InputError
@@ -14,6 +14,7 @@ KINDS: tuple[DesignKind, ...] = ("latin_hypercube", "sobol", "uniform")
 UNIT = Range(0.0, 1.0)
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 60), st.integers(1, 4), st.integers(0, 2**32))
 def test_a_latin_hypercube_hits_each_stratum_once_in_each_dimension(
     size: int, dimensions: int, seed: int
@@ -23,6 +24,7 @@ def test_a_latin_hypercube_hits_each_stratum_once_in_each_dimension(
         assert sorted(int(u * size) for u in column) == list(range(size))
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 7), st.integers(1, 4), st.integers(0, 2**32))
 def test_sobol_points_hit_each_stratum_once_in_each_dimension(
     power: int, dimensions: int, seed: int
@@ -91,7 +93,7 @@ def test_a_design_is_an_axis_with_a_column_for_each_range() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("keys", "message"),
     [
         ({}, "either first and last or among must be given"),
         ({"first": 1}, "either first and last or among must be given"),
@@ -104,9 +106,9 @@ def test_a_design_is_an_axis_with_a_column_for_each_range() -> None:
         ({"among": (1,), "first": 1}, "first, last and whole are not for values given by among"),
     ],
 )
-def test_a_mistake_of_a_range_is_named(settings: dict[str, Any], message: str) -> None:
+def test_a_mistake_of_a_range_is_named(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        Range(**settings)
+        Range(**keys)
     assert message in str(caught.value)
 
 

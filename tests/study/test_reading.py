@@ -219,6 +219,7 @@ def _replaced(text: str, changes: dict[str, str]) -> str:
     return text
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(1, 9), st.floats(0.1, 9) | st.integers(1, 9)),
