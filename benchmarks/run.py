@@ -41,6 +41,7 @@ OTHERS = (
     "indices",
     "runtime_decisions",
     "downgrading",
+    "comparisons",
 )  # modules here with tables of their own
 OTHERS_REPEATS = 1  # their methods by hand take minutes
 

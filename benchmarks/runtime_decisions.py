@@ -135,7 +135,7 @@ def tables(repeats: int, nodes: Sequence[int] = NODES) -> list[Table]:
     note = (
         f"{RULE}, {STATES} random states up to one beyond the last that takes a job; medians of "
         f"{repeats}, one thread. runtime: mdpcloud.runtime by a JSON table; library: its own rule, "
-        "which computes the indices anew for each state given alone; C: mdpcloud_decide of the "
+        "given each state alone; C: mdpcloud_decide of the "
         f"header, cc -O2. Goal: runtime below {GOAL:g} µs at {GOAL_NODES} nodes."
     )
     return [Table("Decisions", ["system", "program", "µs", "decisions per s"], rows, note)]
