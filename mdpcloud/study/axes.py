@@ -7,8 +7,8 @@ several things together; a design changes its ranges at seeded random points.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
@@ -16,7 +16,8 @@ from annotated_types import Ge, Le, MinLen
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import is_reference
-from mdpcloud.study.designs import DesignKind, Range, check_size, design_points
+from mdpcloud.study.axis_mistakes import mistakes_in
+from mdpcloud.study.designs import DesignKind, Range, design_points
 from mdpcloud.study.grids import LARGEST, AsWritten, Spacing, by_points, by_step, rounded
 from mdpcloud.study.paths import parse_path, short_name
 from mdpcloud.study.study import Label
@@ -28,10 +29,6 @@ Number: TypeAlias = Annotated[float, AsWritten()]
 
 TAKEN = ("instance", "key", "error", "policy", "cost", "lower", "upper", "status", "states")
 """Columns that the results have anyway, and that no axis can have."""
-
-PLAIN = ("path", "paths", "values", "first", "last", "points", "step", "spacing", "whole")
-GRID = (*PLAIN, "label", "labels")  # keys of axes without a design
-DESIGN = ("size", "seed", "ranges")  # keys of those with one
 
 
 @dataclass(frozen=True)
@@ -105,14 +102,8 @@ class Axis:
     ranges: Mapping[str, Range] | None = None
 
     def __post_init__(self) -> None:
-        given = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
-        mistakes = list(self._in_design(given) if self.design else self._in_grid(given))
-        if not mistakes:
-            mistakes = list(self._in_points())
-        if mistakes:
+        if mistakes := [*mistakes_in(self)]:
             raise InputError("; ".join(mistakes))
-
-    # --- what there is ----------------------------------------------------------------------------
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -131,7 +122,7 @@ class Axis:
     @property
     def count(self) -> int:
         """Number of its points."""
-        return self.size or 0 if self.design else len(self._grid)
+        return self.size or 0 if self.design else len(self.grid)
 
     @cached_property
     def all_points(self) -> tuple[Point, ...]:
@@ -142,24 +133,24 @@ class Axis:
                 self.design, list(self.ranges.values()), self.size or 0, self.seed or 0
             )
             return tuple(self._point(values, values) for values in found)
-        shown = self.labels or self._grid
+        shown = self.labels or self.grid
         return tuple(
             self._point(tuple(value) if self.paths else (value,), label)
-            for value, label in zip(self._grid, shown, strict=True)
+            for value, label in zip(self.grid, shown, strict=True)
         )
 
     def _point(self, values: tuple[Any, ...], shown: Any) -> Point:
-        columns = self.columns
-        parts = shown if len(columns) > 1 or self.design or self._is_split else [shown]
-        return Point(values, dict(zip(columns, map(_label, parts), strict=True)))
+        parts = shown if self.design or self.is_split else [shown]
+        return Point(values, dict(zip(self.columns, map(_label, parts), strict=True)))
 
     @property
-    def _is_split(self) -> bool:
+    def is_split(self) -> bool:
         """Whether each part of a zipped value has a column."""
         return self.paths is not None and self.label is None
 
     @cached_property
-    def _grid(self) -> Sequence[Any]:
+    def grid(self) -> Sequence[Any]:
+        """Values of an axis that is no design."""
         if self.values is not None:
             return self.values
         assert self.first is not None
@@ -169,73 +160,6 @@ class Axis:
         else:
             found = by_points(self.first, self.last, self.points or 2, self.spacing)
         return rounded(found) if self.whole else found
-
-    # --- what is wrong ----------------------------------------------------------------------------
-
-    def _in_design(self, given: Sequence[str]) -> Iterator[str]:
-        """What is wrong with a design."""
-        if extra := [name for name in GRID if name in given]:
-            yield f"{', '.join(extra)} cannot be given for a design; its ranges say what changes"
-        if missing := [name for name in DESIGN if getattr(self, name) in (None, {})]:
-            yield f"a design needs size, seed and ranges; {', '.join(missing)} is missing"
-        elif self.design:
-            yield from _told(check_size, self.design, self.size)
-
-    def _in_grid(self, given: Sequence[str]) -> Iterator[str]:
-        """What is wrong with an axis that is no design."""
-        if extra := [name for name in DESIGN if name in given]:
-            yield f"{', '.join(extra)} can be given for a design only"
-        if (self.path is None) == (self.paths is None):
-            yield "either path or paths must be given"
-        if self.labels and self._is_split:
-            yield "labels of several paths need a label, the name of their column"
-        ends = [name for name in ("first", "last", "points", "step", "whole") if name in given]
-        if self.values is not None:
-            if ends:
-                yield f"{', '.join(ends)} cannot be given together with values"
-        elif self.first is None or self.last is None:
-            yield "either values or first and last must be given"
-        else:
-            yield from self._in_range(self.first, self.last)
-
-    def _in_range(self, first: float, last: float) -> Iterator[str]:
-        if self.paths is not None:
-            yield "several paths need values, each a list with one for each path"
-        if (self.points is None) == (self.step is None):
-            yield "with first and last, either points or step must be given"
-        elif self.step is not None:
-            if self.spacing == "logarithmic":
-                yield "a logarithmic axis needs points, not a step"
-            yield from _told(by_step, first, last, self.step)
-        elif first >= last:
-            yield f"last must be > first, {first!r}, not {last!r}"
-        elif self.spacing == "logarithmic" and first <= 0:
-            yield f"first must be > 0 on a logarithmic axis, not {first!r}"
-
-    def _in_points(self) -> Iterator[str]:
-        """What is wrong with the values and labels."""
-        for path in self.targets:
-            if not is_reference(path):
-                yield from _told(parse_path, path)
-        if self.design:
-            return
-        if self.paths is not None:
-            yield from self._in_zipped(len(self.paths))
-        yield from _twice("values", self._grid)
-        if self.labels is not None:
-            if len(self.labels) != len(self._grid):
-                yield f"labels must be as many as the values, {len(self._grid)}, not " + str(
-                    len(self.labels)
-                )
-            yield from _twice("labels", self.labels)
-
-    def _in_zipped(self, size: int) -> Iterator[str]:
-        for place, value in enumerate(self._grid):
-            if not isinstance(value, list) or len(value) != size:
-                yield (
-                    f"values[{place}] must be a list of {size}, one for each of the paths, not "
-                    f"{value!r}"
-                )
 
 
 def column_of(path: str) -> str:
@@ -254,22 +178,3 @@ def _label(value: Any) -> Label:
     if isinstance(value, str | int | float | bool):
         return value
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
-
-
-def _twice(what: str, values: Sequence[Any]) -> Iterator[str]:
-    """The first value that is there twice."""
-    seen: set[str] = set()
-    for place, value in enumerate(values):
-        text = json.dumps(value, sort_keys=True, default=str)
-        if text in seen:
-            yield f"{what}[{place}]: {value!r} is given twice"
-            return
-        seen.add(text)
-
-
-def _told(function: Any, *arguments: Any) -> Iterator[str]:
-    """What a function says of arguments that it refuses."""
-    try:
-        function(*arguments)
-    except InputError as error:
-        yield str(error)

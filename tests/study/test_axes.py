@@ -160,6 +160,10 @@ def test_tables_and_lists_are_shown_as_json_unless_they_have_labels() -> None:
         ({"path": "a.b", "first": 1}, "either values or first and last must be given"),
         ({"path": "a.b", "values": (1,), "first": 1}, "first cannot be given together with values"),
         ({"path": "a.b", "values": (1,), "whole": True}, "whole cannot be given together with"),
+        (
+            {"path": "a.b", "values": (1,), "spacing": "logarithmic"},
+            "spacing cannot be given together with values",
+        ),
         ({"path": "a.b", "first": 1, "last": 2}, "either points or step must be given"),
         ({"path": "a.b", "first": 1, "last": 2, "points": 2, "step": 1}, "either points or step"),
         ({"path": "a.b", "first": 2, "last": 1, "points": 2}, "last must be > first, 2, not 1"),
