@@ -59,7 +59,7 @@ class Scenarios:
         text = json.dumps(others, default=str)
         if text in self._known:
             scenario, make = self._known[text]
-            system = _made(make, document.get("parameters"))
+            system = _made(make, document.get("parameters", {}))
             if system is not None:
                 return replace(scenario, system=system), []
         found, mistakes = from_document(document, *self._origin)
@@ -75,7 +75,7 @@ class Scenarios:
         make = self._makers[system]
         named = scenario.compare.spellings
         by_parameters = any(name.startswith(BEST) for name in named)  # whether there is such a one
-        if not by_parameters and _made(make, document.get("parameters")) == scenario.system:
+        if not by_parameters and _makes(make, document.get("parameters", {}), scenario.system):
             self._known[text] = scenario, make
 
 
@@ -85,6 +85,14 @@ def _made(make: Make, parameters: Any) -> Any:
         return make(parameters)
     except Exception:  # whatever it is, the whole check says it in the words of the file
         return None
+
+
+def _makes(make: Make, parameters: Any, system: Any) -> bool:
+    """Whether what is made of parameters is a system; False where that cannot be told."""
+    try:
+        return bool(make(parameters) == system)
+    except Exception:  # of a class that compares in ways of its own, or is not made like this
+        return False
 
 
 def _maker(system: type[Any]) -> Make:

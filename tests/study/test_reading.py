@@ -44,6 +44,8 @@ policies = ["policy_improvement", "rules.py:rule"]
 OWN = """
 import dataclasses
 
+import numpy as np
+
 import mdpcloud as mc
 from mdpcloud.errors import InputError
 
@@ -74,6 +76,19 @@ class Own:
 
     def __post_init__(self):
         1 / self.rate
+
+    def model(self, caps=None):
+        return caps
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrays:
+    rates: tuple[float, ...] = (1.0, 2.0)
+    twice: float = 0.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "rates", np.array(self.rates))
+        object.__setattr__(self, "twice", 2 * self.twice)
 
     def model(self, caps=None):
         return caps
@@ -366,6 +381,26 @@ def test_a_system_of_the_users_own_is_read_whole_where_it_must_be(folder: Path) 
     assert len({id(system.more) for system in systems}) == 6  # what may change is shared by none
     assert {system.parts for system in systems} == {(1.0, 2.0)}
     assert found.instances[0].scenario.system_name == "own.py:Own"
+
+
+def test_a_system_that_changes_its_parameters_is_read_as_a_file_is(folder: Path) -> None:
+    found = study(
+        folder,
+        """
+        [base]
+        system = "own.py:Arrays"
+        parameters = { rates = [1.0, 2.0] }
+        [[axes]]
+        path = "parameters.twice"
+        values = [1, 2, 3]
+        """,
+        base="",
+    )
+    systems = [one.scenario.system for one in found.instances]
+    assert [system.twice for system in systems] == [2.0, 4.0, 6.0]
+    assert [system.rates.tolist() for system in systems] == [[1.0, 2.0]] * 3
+    (one,) = study(folder, "[base]\nsystem = 'own.py:Arrays'\n", base="").instances
+    assert one.scenario.system.twice == 0.0
 
 
 def test_outputs_are_those_of_the_file(folder: Path) -> None:
