@@ -184,6 +184,11 @@ class Problem(Protocol):
         """Return generator (n, n) and cost rate (n,)."""
         ...
 
+    @property
+    def chain_roundings(self) -> int:
+        """Most roundings between a rate of `chain` and the model's."""
+        ...
+
     def flow(self, h: Floats, out: Floats, shift: float = 0.0) -> None:
         """Set out = Q h - shift."""
         ...
