@@ -115,7 +115,7 @@ class Axes:
 
 @lru_cache(maxsize=256)  # making a class takes longer than all else in a small space
 def _point(names: tuple[str, ...]) -> Any:
-    return namedtuple("x", names)  # type: ignore[misc]
+    return namedtuple("x", names)
 
 
 def _integer(name: str, value: Any, what: str) -> int:
