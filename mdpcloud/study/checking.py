@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
     from mdpcloud.scenario.mistakes import Mistake
 
-__all__ = ["instances_of"]
+__all__ = ["instances_of", "of_base"]
 
 SHOWN = 20  # mistakes of instances
 LOOKED_AT = 1000  # instances with mistakes, after which no more are looked for
@@ -47,6 +47,14 @@ def instances_of(
     found = tuple(_instances(checker, drafts, task))
     mistakes += checker.told()
     return found
+
+
+def of_base(base: Base) -> Iterator[str]:
+    """What is wrong with a base by itself, but for what changes may yet bring."""
+    draft = Draft(base.document, (), {})
+    for message in _Checker(base).general(Part(draft, [], [], [], draft)):
+        if " is missing; " not in message:
+            yield message
 
 
 def _instances(checker: _Checker, drafts: Iterator[Draft], task: Task) -> Iterator[Instance]:

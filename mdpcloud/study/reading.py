@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from mdpcloud.errors import InputError
 from mdpcloud.scenario.reading import parse
 from mdpcloud.study.blocks import Base, parts_of
-from mdpcloud.study.checking import instances_of
+from mdpcloud.study.checking import instances_of, of_base
 from mdpcloud.study.outputs import Outputs
 from mdpcloud.study.paths import put
 from mdpcloud.study.settings import check_tables
@@ -59,10 +59,10 @@ def read_study(path: str | PathLike[str]) -> Study:
     task = _task(document, file, mistakes)
     base = _base(document, content, file, mistakes)
     if mistakes or tables is None or task is None or base is None:
-        _refuse(file, mistakes)
+        _refuse(file, [*mistakes, *(of_base(base) if base else ())])
     parts = parts_of(base, tables.set, tables.axes, tables.blocks, mistakes)
     if mistakes:
-        _refuse(file, mistakes)
+        _refuse(file, [*mistakes, *of_base(base)])
     instances = instances_of(base, parts, task, mistakes)
     if mistakes:
         _refuse(file, mistakes)
@@ -117,7 +117,8 @@ def _base(
 
 def _with_policies(base: Base, document: Mapping[str, Any]) -> Base:
     policies = document.get("policies")
-    if not isinstance(policies, list):
+    known = isinstance(policies, list) and all(isinstance(one, str) and one for one in policies)
+    if not policies or not known:  # the tables say what is wrong
         return base
     changed = put(base.document, ("compare", "policies"), policies)
     return replace(base, document=changed, own_policies=True)

@@ -633,6 +633,17 @@ def test_all_mistakes_are_told_at_once(folder: Path) -> None:
     ]
 
 
+def test_mistakes_of_the_base_are_told_with_those_of_the_study(folder: Path) -> None:
+    text = BASE.replace("outside_cost = 0.4", "outside_cots = 0.4").replace("servers = 3", "")
+    (folder / "bases" / "wrong.toml").write_text(text, encoding="utf-8")
+    wrong = "base: parameters.outside_cots is not known; did you mean 'outside_cost'?"
+    study_wrong = f"{AXIS}'lod'\nvalues = [1]"
+    found = mistakes(folder, study_wrong, 'base = "bases/wrong.toml"')
+    assert found[1:] == [wrong]
+    found = mistakes(folder, f"polices = []\n{study_wrong}", 'base = "bases/wrong.toml"')
+    assert found[1:] == [wrong]
+
+
 def test_the_same_mistake_of_several_instances_is_told_once(folder: Path) -> None:
     found = mistakes(
         folder,
