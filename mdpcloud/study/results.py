@@ -19,6 +19,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import in_words
 from mdpcloud.study.files import replace_file
+from mdpcloud.study.garbage import no_collections
 from mdpcloud.study.identity import canonical
 from mdpcloud.study.parquet import as_parquet
 from mdpcloud.study.record import DONE, FAILED, NOT_CONVERGED, Record
@@ -55,6 +56,7 @@ class Results:
         )
         return {status: found[status] for status in (DONE, NOT_CONVERGED, FAILED, MISSING)}
 
+    @no_collections()
     def rows(self) -> list[dict[str, Cell]]:
         """Rows of all instances that have a record, in the order of the study.
 
@@ -91,6 +93,7 @@ class Results:
         return [replace_file(place / name, raw) for name, raw in files.items() if raw is not None]
 
     @cached_property
+    @no_collections()
     def columns(self) -> Mapping[str, Sequence[Cell]]:
         """Name of each column to its cells, in the order of `rows`."""
         found = [

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from mdpcloud.errors import InputError
@@ -31,7 +32,6 @@ Row: TypeAlias = Mapping[str, Any]
 OPTIMUM = "optimum"
 RELATIVE = ("gap", "absolute_gap", "profit_gap", "difference")  # in the order of the costs
 GOOD = ("exact", "closed_form", "converged")  # statuses of rows with certified bounds
-INFINITE = (-math.inf, math.inf)
 CERTIFIED, ESTIMATED, SIMULATED = "certified", "estimated", "simulated"
 RESTRICTED, UNBOUNDED, GIVEN = "restricted", "unbounded", "given"
 MOST = 8  # values that are named
@@ -93,12 +93,13 @@ def select(rows: Sequence[Row], labels: Iterable[str], table: Table) -> Selected
     _check_some(rows, wanted, table)
     unfinished = [row for row in wanted if row["error"] is not None]
     finished = [row for row in wanted if row["error"] is None and not _is_apart(row, table)]
-    counting = [row for row in finished if _number(row, table.value) is not None]
+    counting = [row for row in finished if row[table.value] is not None]
+    counting = _in_order(counting, (*table.by, table.rows))
+    made = [_entry(row, table) for row in counting]
     entries: dict[tuple[Any, ...], list[Entry]] = {}
-    for row in _in_order(counting, (*table.by, table.rows)):
-        split = tuple(row[name] for name in table.by)
-        entries.setdefault(split, []).append(_entry(row, table))
-    kinds, number = _exactness(counting, table.value)
+    for row, entry in zip(counting, made, strict=True):
+        entries.setdefault(tuple(row[name] for name in table.by), []).append(entry)
+    kinds, number = _exactness(counting, (entry.number for entry in made), table.value)
     return Selected(
         table,
         entries,
@@ -188,11 +189,6 @@ def _ranks(values: list[Any]) -> dict[Any, int]:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _number(row: Row, column: str) -> float | None:
-    value = row[column]
-    return None if value is None else float(value)
-
-
 def _entry(row: Row, table: Table) -> Entry:
     number = _bounded(row, table.value)
     compared = table.value in RELATIVE and row.get("cost") is not None
@@ -203,34 +199,42 @@ def _entry(row: Row, table: Table) -> Entry:
 def _bounded(row: Row, column: str) -> Bounded:
     """A number with its bounds; infinite ones where it has some that are not known."""
     value = float(row[column])
-    lower, upper = _bounds_of(row, column)
-    if lower not in row:
+    names = _bounds_of(row, column)
+    if names is None:
         return Bounded(value, value, value)
-    ends = (row[lower], row[upper])
-    known = [default if end is None else end for end, default in zip(ends, INFINITE, strict=True)]
-    return Bounded(value, min(known[0], value), max(known[1], value))
+    lower, upper = row[names[0]], row[names[1]]
+    return Bounded(
+        value,
+        -math.inf if lower is None else min(lower, value),
+        math.inf if upper is None else max(upper, value),
+    )
 
 
-def _bounds_of(row: Row, column: str) -> tuple[str, str]:
+def _bounds_of(row: Row, column: str) -> tuple[str, str] | None:
     """Names of the columns of the bounds of a column, if it has any."""
+    names = _names_of_bounds(column)
+    return names if names[0] in row else None
+
+
+@cache
+def _names_of_bounds(column: str) -> tuple[str, str]:
     return ("lower", "upper") if column == "cost" else (f"{column}_lower", f"{column}_upper")
 
 
-def _exactness(rows: Sequence[Row], column: str) -> tuple[dict[str, float], Counter[str]]:
+def _exactness(
+    rows: Sequence[Row], numbers: Iterable[Bounded], column: str
+) -> tuple[dict[str, float], Counter[str]]:
     """Largest half width and number of the rows of each kind."""
     widths: dict[str, float] = {}
-    number: Counter[str] = Counter()
-    for row in rows:
-        kind = _kind(row, column)
-        value, lower, upper = _bounded(row, column)
+    kinds = [_kind(row, column) for row in rows]
+    for kind, (value, lower, upper) in zip(kinds, numbers, strict=True):
         widths[kind] = max(widths.get(kind, 0.0), upper - value, value - lower)
-        number[kind] += 1
-    return widths, number
+    return widths, Counter(kinds)
 
 
 def _kind(row: Row, column: str) -> str:
     """What is known of the error of a number."""
-    if _bounds_of(row, column)[0] not in row:
+    if _bounds_of(row, column) is None:
         return UNBOUNDED
     status, cut = row.get("status"), row.get("truncation") if column in RELATIVE else None
     if status in (SIMULATED, "absorbed"):

@@ -18,6 +18,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.numbers import agreed, interval
 from mdpcloud.study import markup
 from mdpcloud.study.files import replace_file
+from mdpcloud.study.garbage import no_collections
 from mdpcloud.study.outputs import Table
 from mdpcloud.study.record import DONE
 from mdpcloud.study.selection import OPTIMUM, Selected, select
@@ -68,6 +69,7 @@ class Summary:
         return markup.latex(self.grid)
 
 
+@no_collections()
 def summary(results: Results, table: Table | None = None) -> Summary:
     """How the lines of a table do over the instances of a study.
 
