@@ -7,7 +7,7 @@ of the axis, a little below the least of the other numbers, where the tick says 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,7 +140,7 @@ def set_scale(axes: Axes, panel: Panel, scale: Scale, most: int) -> None:
         return
     if name == "y":
         _begin_at_zero(axes, panel, scale)
-    if name in panel.whole:
+    if name in panel.whole and not panel.categories:
         axis.set_major_locator(whole_numbers())
 
 
@@ -158,8 +158,8 @@ def _tell_decades(axis: Any, ends: tuple[float, float], scale: Scale, most: int)
     plain = PLAIN if scale.factor == PERCENT else FEW
     if high <= LONG * low:
         axis.set_major_locator(_locator(low, high, most))
-        axis.set_major_formatter(FuncFormatter(_plainly))
-    elif plain[0] <= low < high <= plain[1]:
+        axis.set_major_formatter(FuncFormatter(_writer(low, high, PLAIN)))
+    elif _writer(low, high, plain) is _plainly:
         axis.set_major_formatter(FuncFormatter(_plainly))
     axis.set_minor_formatter(NullFormatter())
 
@@ -173,7 +173,8 @@ def _tell_foot(axis: Any, scale: Scale, most: int) -> None:
     least = foot * (high / foot) ** NEAREST[scale.axis]
     shown = [foot, *(tick for tick in ticks if least < tick <= high)]
     axis.set_major_locator(FixedLocator(shown))
-    axis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v <= 1.01 * foot else _plainly(v)))
+    written = _writer(min(shown[1:], default=foot), shown[-1], PLAIN)
+    axis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v <= 1.01 * foot else written(v)))
     axis.set_minor_locator(NullLocator())
 
 
@@ -183,16 +184,30 @@ def _locator(low: float, high: float, most: int) -> LogLocator:
     return LogLocator(subs=(1.0, 2.0, 3.0, 4.0, 5.0, 7.0) if high <= 8.0 * low else (1.0, 2.0, 5.0))
 
 
+def _writer(low: float, high: float, plain: tuple[float, float]) -> Callable[..., str]:
+    """How the ticks between two ends are written: all in the same way."""
+    return _plainly if plain[0] <= low <= high <= plain[1] else _shortly
+
+
 def _plainly(value: float, _: Any = None) -> str:
-    r"""A tick as a number.
+    """A tick as a plain number.
 
     Examples
     --------
-    >>> [_plainly(value) for value in (0.0005, 20.0, 1e7, 2e7)]
-    ['0.0005', '20', '$10^{7}$', '$2\\cdot 10^{7}$']
+    >>> [_plainly(value) for value in (0.0005, 20.0, 1e5)]
+    ['0.0005', '20', '100000']
     """
-    if PLAIN[0] <= value <= PLAIN[1]:
-        return f"{value:.10f}".rstrip("0").rstrip(".")
+    return f"{value:.10f}".rstrip("0").rstrip(".")
+
+
+def _shortly(value: float, _: Any = None) -> str:
+    r"""A tick with a power of ten.
+
+    Examples
+    --------
+    >>> [_shortly(value) for value in (1e-7, 2e7)]
+    ['$10^{-7}$', '$2\\cdot 10^{7}$']
+    """
     digits, power = f"{value:.3e}".split("e")
     first = "" if float(digits) == 1.0 else rf"{float(digits):g}\cdot "
     return rf"${first}10^{{{int(power)}}}$"

@@ -40,6 +40,7 @@ def lines_panel(selection: Selection, title: str, rows: PanelRows) -> tuple[Pane
         figure.y_label or column_words(figure.y),
         tuple(series),
         logarithmic=(figure.logarithmic or "").replace("x", "" if names else "x"),
+        whole="x" if all(isinstance(value, int) for value in places) else "",
         percent="y" if figure.y in FRACTIONS else "",
         zeros=True,
         categories=names,

@@ -60,7 +60,7 @@ class Selection:
     panels : mapping of values to PanelRows
         In the order of the study.
     curves : tuple
-        Values of the curves of the whole study, in its order, without the optimum.
+        Values of the curves of the whole study, without the optimum, each of which has its look.
     """
 
     figure: Figure
@@ -124,7 +124,7 @@ def select(results: Results, figure: Figure) -> Selection:
             values: PanelRows(those, [row for row in without if _fits(row, values, axes, figure)])
             for values, those in of.items()
         },
-        _curves(rows, figure),
+        _curves(rows, figure, _usual(results)),
     )
 
 
@@ -198,11 +198,24 @@ def _fits(row: Row, values: tuple[Any, ...], axes: tuple[str, ...], figure: Figu
     return all(row[name] == value for name, value in pairs if name in axes)
 
 
-def _curves(rows: Rows, figure: Figure) -> tuple[Any, ...]:
-    """Values of the curves; numbers in their order, texts in the order of the study."""
+def _usual(results: Results) -> tuple[str, ...]:
+    """Names of the policies that the systems of the study have, in their order."""
+    systems = dict.fromkeys(type(one.scenario.system) for one in results.study.instances)
+    return tuple(name for one in systems for name in getattr(one, "policy_names", ()))
+
+
+def _curves(rows: Rows, figure: Figure, usual: Sequence[str]) -> tuple[Any, ...]:
+    """Values of the curves; numbers in their order, texts in the order of the study.
+
+    The usual policies come first where one of them is shown, so that they look alike in all studies
+    of a system.
+    """
     found = [*dict.fromkeys(row[figure.curves] for row in rows)]
     found = [value for value in found if value is not None and value != OPTIMUM]
-    return tuple(found if any(isinstance(value, str) for value in found) else sorted(found))
+    if not any(isinstance(value, str) for value in found):
+        return tuple(sorted(found))
+    first = usual if any(value in usual for value in found) else ()
+    return tuple(dict.fromkeys([*first, *found]))
 
 
 # --- why there is nothing -------------------------------------------------------------------------

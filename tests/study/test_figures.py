@@ -68,8 +68,13 @@ def test_lines_show_the_numbers_of_the_rows() -> None:
             assert (one.x, one.y) == ([*LOADS], gaps)
             assert one.lower == [gap - 1e-3 for gap in gaps]
             assert one.upper == [gap + 1e-3 for gap in gaps]
-    assert chart.curves == dict(zip(POLICIES, ("Bernoulli split", "fast first"), strict=True))
+    assert [chart.curves[name] for name in POLICIES] == ["Bernoulli split", "fast first"]
     assert chart.notes == ()
+
+
+def test_counts_on_the_axis_have_whole_ticks() -> None:
+    axes = draw_chart(chart_of(with_gaps((0.1,), (0.2,), (0.3,)), Figure("gaps"))).axes[0]
+    assert np.allclose(axes.get_xticks() % 1.0, 0.0)
 
 
 def test_the_optimum_is_a_line_beside_costs_but_not_beside_gaps() -> None:
@@ -112,7 +117,7 @@ def test_only_rows_that_are_as_wanted_are_shown() -> None:
     chart = chart_of(results_of(points()), Figure("gaps", x="load", where=where))
     ((name, one),) = curves(chart.panels[0]).items()
     assert (name, one.x) == (POLICIES[1], [0.8, 1.2])
-    assert tuple(chart.curves) == POLICIES  # so that colours stay the same
+    assert set(chart.curves) > set(POLICIES)  # so that colours stay the same
 
 
 def test_curves_may_be_the_values_of_an_axis() -> None:
@@ -251,7 +256,8 @@ def test_bars_of_truth_values_are_shares_of_the_instances() -> None:
 
 def test_a_policy_has_the_same_colour_and_marker_in_every_figure() -> None:
     results = results_of(points())
-    looks = policy_colours(POLICIES)
+    usual = mc.systems.CloudRouting.policy_names
+    looks = policy_colours([*usual, POLICIES[1]])
     for where in ({"policy": POLICIES[1]}, {"load": LOADS[:2]}):
         chart = chart_of(results, replace(LINES, where=where))
         for axes in draw_chart(chart).axes:
