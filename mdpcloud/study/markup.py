@@ -201,7 +201,8 @@ def _latex_cell(cell: str) -> str:
     shown, _, rest = cell.partition("\0")
     phantom = rf"\phantom{{{rest[:-1]}}}" if rest else ""
     minus = "$-$" if NUMBER.fullmatch(shown) and shown.startswith("-") else ""
-    return minus + _escaped(shown[bool(minus) :]) + phantom
+    before = "{}" if shown.startswith(("[", "*")) else minus  # else of the end of the line above
+    return before + _escaped(shown[bool(minus) :]) + phantom
 
 
 def _escaped(sentence: str) -> str:

@@ -375,11 +375,10 @@ def test_splits_are_ordered_by_number_or_as_they_first_appear() -> None:
 # --- languages ------------------------------------------------------------------------------------
 
 ODD = st.text(st.sampled_from("ab_%&#${}^~\\|<>*`[] \n1.2e-9±"), max_size=8)
-SPECIAL = re.compile(r"(?<!\\)(?:\\\\)*[%&#_]")
 COMMANDS = re.compile(
     r"\\(?:[_%&#${}]|textbackslash\{\}|textasciitilde\{\}|textasciicircum\{\}|textless\{\}|"
     r"textgreater\{\}|textbar\{\}|textquotedbl\{\})|\$\\pm\$|\$-\$|\$\d+(?:\.\d+)?\\cdot10\^\{-?\d+\}\$|"
-    r"\\phantom\{[.0]*\}"
+    r"^\{\}|\\phantom\{[.0]*\}"
 )
 
 
@@ -457,6 +456,11 @@ def test_numbers_are_aligned_at_their_points() -> None:
     assert r"12.5\phantom{00} \\" in made
     assert r"100\phantom{.000} \\" in made
     assert "$-$0.125" in made
+
+
+def test_cells_are_no_arguments_of_the_line_above_in_latex() -> None:
+    made = latex(Grid("t", "c", ("a",), (("[2, 3]",), ("*",))))
+    assert "\n{}[2, 3] \\\\\n{}* \\\\\n" in made
 
 
 def test_numbers_with_powers_of_ten_are_formulas_in_latex() -> None:
