@@ -2,7 +2,8 @@
 
 A worker that dies breaks joblib's whole pool, and nobody can tell which of its works was to blame.
 What had been handed out and not returned is therefore computed again in pools of one worker each,
-where it is certain; then the shared pool goes on with the rest.
+where it is certain; then the shared pool goes on with the rest. Workers end when the main process
+has gone: one that has no parent any more looks for it twice a second.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Self
 
 from mdpcloud.errors import MdpcloudError
 from mdpcloud.study.record import Record
-from mdpcloud.study.supply import AHEAD, ONE_THREAD, TRIES, Supply, answer, cores, stop
+from mdpcloud.study.supply import AHEAD, ONE_THREAD, Supply, answer, cores, stop
 from mdpcloud.study.work import Work, compute, compute_packed
 
 __all__ = ["LokyEngine", "SequentialEngine"]
 
+LOST = (BrokenProcessPool, MemoryError)  # what tells of works that did not come back
 PAUSE = 0.5  # seconds between two looks whether the main process is there
 
 
@@ -53,11 +57,12 @@ class LokyEngine:
         supply = Supply(works)
         while supply.out or not supply.exhausted:
             if jobs == 1:
-                yield from _alone(supply, supply)
+                yield from _alone(supply, supply, 1)
             else:
-                with contextlib.suppress(_broken()):
+                with contextlib.suppress(*LOST):
                     yield from _together(supply, jobs)
-            yield from _alone(supply.suspects(), supply)
+            if suspects := supply.suspects():
+                yield from _alone(suspects, supply, min(jobs, len(suspects)))
             yield from supply.refused()
 
 
@@ -89,15 +94,59 @@ def _end(answers: Any) -> None:
     get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
 
-# --- one worker -----------------------------------------------------------------------------------
+# --- workers of their own -------------------------------------------------------------------------
 
 
-def _alone(works: Iterable[tuple[str, bytes]], supply: Supply) -> Iterator[Record]:
-    """Records of works one after the other in one worker, so that it is certain who ends it."""
-    with _OneWorker() as worker:
-        for key, content in works:
-            yield supply.record(key, worker.answer(content))
+def _alone(works: Iterable[tuple[str, bytes]], supply: Supply, places: int) -> Iterator[Record]:
+    """Records of works in workers of their own, so that it is certain who ends one.
+
+    A work whose worker dies is tried once more when no other is being computed: there may have been
+    too little memory for all of them.
+    """
+    again: list[tuple[str, bytes, str]] = []
+    with contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(_OneWorker()) for _ in range(places)]
+        for key, content, found in _at_once(works, workers):
+            if isinstance(found, _Died):
+                again.append((key, content, found.how))
+            else:
+                yield supply.record(key, found)
             yield from supply.refused()
+        for key, content, how in again:
+            found = workers[0].answer(workers[0].submit(content))
+            twice = f"it killed its worker twice ({how})"
+            yield supply.record(key, twice if isinstance(found, _Died) else found)
+
+
+def _at_once(
+    works: Iterable[tuple[str, bytes]], workers: Iterable[_OneWorker]
+) -> Iterator[tuple[str, bytes, Record | str | _Died]]:
+    """Keys, packed works and answers, as many works at a time as there are workers."""
+    idle, left = list(workers), iter(works)
+    busy: dict[Any, tuple[_OneWorker, str, bytes]] = {}
+    while True:
+        while idle and (one := next(left, None)) is not None:
+            worker = idle.pop()
+            busy[worker.submit(one[1])] = worker, *one
+        if not busy:
+            return
+        for future in wait(busy, return_when=FIRST_COMPLETED).done:
+            worker, key, content = busy.pop(future)
+            idle.append(worker)
+            yield key, content, worker.answer(future)
+
+
+@dataclass(frozen=True)
+class _Died:
+    """What came of a work that ended its worker.
+
+    Attributes
+    ----------
+    how : str
+        The signal or exit code.
+    """
+
+    how: str
 
 
 class _OneWorker:
@@ -105,17 +154,35 @@ class _OneWorker:
 
     def __init__(self) -> None:
         self._pool: Any = None
+        self._started: Any = None
 
-    def answer(self, content: bytes) -> Record | str:
-        """Answer of `compute_packed`, or how the worker died of it twice."""
-        for _ in range(TRIES):
-            self._pool = self._pool or _pool_of_one()
-            try:
-                found: Record | str = self._pool.submit(compute_packed, content).result()
-                return found
-            except _broken() as error:
-                self._pool, how = None, _how_it_died(error)
-        return f"it killed its worker twice ({how})"
+    def submit(self, content: bytes) -> Any:
+        """The future answer of `compute_packed`, for `answer`."""
+        if self._pool is not None:
+            with contextlib.suppress(BrokenProcessPool):
+                return self._pool.submit(compute_packed, content)
+        self._pool = _pool_of_one()
+        self._started = self._pool.submit(os.getpid)
+        return self._pool.submit(compute_packed, content)
+
+    def answer(self, future: Any) -> Record | str | _Died:
+        """An answer of `compute_packed`, or how the worker died.
+
+        Raises
+        ------
+        MdpcloudError
+            When it died before it began.
+        """
+        try:
+            found: Record | str = future.result()
+        except BrokenProcessPool as error:
+            how = _how_it_died(error)
+            if self._started.exception() is not None:
+                raise MdpcloudError(f"a worker died as it started: {how}") from error
+            return _Died(how)
+        except MemoryError:
+            return "MemoryError: there was none left for what it returned"
+        return found
 
     def __enter__(self) -> Self:
         return self
@@ -126,15 +193,9 @@ class _OneWorker:
 
 
 def _pool_of_one() -> Any:
-    """A pool whose worker is there, so that what ends it from now on is its work."""
     from joblib.externals.loky import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(1, timeout=None, env=ONE_THREAD, **_workers())
-    try:
-        pool.submit(os.getpid).result()
-    except _broken() as error:
-        raise MdpcloudError(f"a worker died as it started: {_how_it_died(error)}") from error
-    return pool
+    return ProcessPoolExecutor(1, timeout=None, env=ONE_THREAD, **_workers())
 
 
 def _how_it_died(error: Exception) -> str:
@@ -147,12 +208,6 @@ def _how_it_died(error: Exception) -> str:
 
 
 # --- workers --------------------------------------------------------------------------------------
-
-
-def _broken() -> type[Exception]:
-    from concurrent.futures.process import BrokenProcessPool
-
-    return BrokenProcessPool
 
 
 def _workers() -> dict[str, Any]:

@@ -71,7 +71,7 @@ def find(study: Study, store: Store, *, resume: bool, keep_old: bool, retry_fail
     notes = (
         *_notes_on_files(strays, scan),
         *_notes_on_old(old, study, keep_old),
-        *_notes_on_bad([key for key in bad if key not in old], retry_failed),
+        *_notes_on_bad([key for key in bad if keep_old or key not in old], retry_failed),
     )
     kept = {key: record for key, record in scan.records.items() if key not in again}
     return Found(kept, {key: scan.records[key] for key in again}, sources, notes)

@@ -165,7 +165,8 @@ def _read(study: Study | str | PathLike[str]) -> Study:
 
 
 def _check_limit(time_limit: float | None) -> None:
-    if time_limit is not None and not 0 < time_limit < float("inf"):
+    known = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (known and 0 < time_limit < float("inf")):
         raise InputError(f"time_limit must be a finite number of seconds > 0, not {time_limit!r}")
 
 

@@ -14,7 +14,7 @@ from mdpcloud.study.work import Work, compute_packed, failed, packed
 __all__ = ["AHEAD", "ONE_THREAD", "TRIES", "Supply", "answer", "cores", "stop"]
 
 AHEAD = 2  # works handed out for each worker, the one that it computes included
-TRIES = 2  # deaths of a worker of its own that a work has
+TRIES = 2  # deaths of workers that a work has before it has failed
 ONE_THREAD = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
@@ -65,7 +65,7 @@ class Supply:
         while (work := self._next()) is not None:
             content = packed(work)
             if isinstance(content, bytes):
-                self.out[work.key], self._contents[work.key] = work, content
+                self._contents[work.key], self.out[work.key] = content, work
                 yield work.key, content
             else:
                 self._refused.append(content)

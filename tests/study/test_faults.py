@@ -106,17 +106,15 @@ def test_killed_runs_lose_and_double_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "jobs"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 2)]
+    ("number", "jobs", "send"),
+    [(signal.SIGINT, 2, os.killpg), (signal.SIGTERM, 2, os.kill), (signal.SIGTERM, 1, os.killpg)],
 )
-def test_an_interrupted_run_stops_soon_and_keeps_what_was_done(tmp_path, number, jobs):
+def test_an_interrupted_run_stops_soon_and_keeps_what_was_done(tmp_path, number, jobs, send):
     does = ["well", "well", *["wait"] * 4]
     with _started(tmp_path, does, jobs=jobs) as process:
         _until(process, 2)
         workers = _workers(process)
-        if number == signal.SIGINT:
-            os.killpg(process.pid, number)
-        else:
-            process.send_signal(number)
+        send(process.pid, number)
         out, err = process.communicate(timeout=5)
         assert _have_gone(workers, 1)
     assert process.returncode == 130, err

@@ -230,6 +230,7 @@ def test_a_study_without_a_file_needs_a_store():
     [
         ({"time_limit": 0.0}, "time_limit must be a finite number of seconds > 0, not 0.0"),
         ({"time_limit": float("nan")}, "time_limit must be a finite number"),
+        ({"time_limit": "soon"}, "time_limit must be a finite number of seconds > 0, not 'soon'"),
         ({"jobs": 0}, "jobs must be an integer >= 1"),
         ({"backend": "rsy"}, "there is no backend 'rsy'"),
     ],
