@@ -29,7 +29,7 @@ from mdpcloud.study.plain import name_of_object, plain
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
 
-__all__ = ["canonical", "content_of", "key_of", "package_hash", "sources_of"]
+__all__ = ["canonical", "classes_of", "content_of", "key_of", "package_hash", "sources_of"]
 
 PACKAGE = Path(mdpcloud.__file__).resolve().parent
 LIMITS = ("time_limit", "threads", "n_jobs")  # settings that change no result
@@ -165,7 +165,7 @@ def _own(scenario: Scenario, task: Any) -> Iterator[tuple[str, str]]:
     """Name and hash of the user's own system, task and rules."""
     rules = (scenario.compare.policies or {}).items()
     objects: dict[str, Any] = {
-        "system": sorted(_classes(scenario.system), key=name_of_object),
+        "system": sorted(classes_of(scenario.system), key=name_of_object),
         "task": task,
         **{f"policy {name}": rule for name, rule in rules if not isinstance(rule, str)},
     }
@@ -175,13 +175,13 @@ def _own(scenario: Scenario, task: Any) -> Iterator[tuple[str, str]]:
             yield name, found
 
 
-def _classes(value: Any) -> set[type[Any]]:
+def classes_of(value: Any) -> set[type[Any]]:
     """Classes of a dataclass and of all that it holds."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return {kind for one in value for kind in _classes(one)}
+        return {kind for one in value for kind in classes_of(one)}
     if not dataclasses.is_dataclass(value):
         return set()
     parts = [getattr(value, one.name) for one in dataclasses.fields(value)]
-    return {type(value)} | _classes(parts)
+    return {type(value)} | classes_of(parts)

@@ -12,6 +12,7 @@ import ast
 import hashlib
 import sys
 import sysconfig
+import warnings
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -121,8 +122,10 @@ def _behind(path: Path, root: Path) -> list[Path]:
 def _imports(source: bytes) -> frozenset[Import]:
     """What a text imports."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # as of compiled modules
+        with warnings.catch_warnings():  # of which the author has been told by now
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):  # as of compiled modules
         return frozenset()
     return frozenset(one for node in ast.walk(tree) for one in _imported(node))
 

@@ -389,6 +389,21 @@ def test_every_file_behind_a_rule_counts_and_no_other_in_any_process(tmp_path: P
     assert len({line.split()[0] for line in one[1::2]}) == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (b"import a.b, c", {(0, "a.b"), (0, "c")}),
+        (b"def f():\n  from a import b as c, d", {(0, "a.b"), (0, "a.d")}),
+        (b"from . import a\nfrom ..b.c import d", {(1, "a"), (2, "b.c.d")}),
+        (b"x = '\\d'  # a warning\nimport a", {(0, "a")}),
+        (b"\xff\xfe\0", set()),
+        (b"import", set()),
+    ],
+)
+def test_imports_are_read_from_the_text(source: bytes, expected: set[tuple[int, str]]) -> None:
+    assert _imports(source) == expected
+
+
 def test_a_file_that_has_changed_since_it_was_loaded_is_an_error(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     first = load("rules.py:wait", folder)
