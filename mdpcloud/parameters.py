@@ -112,8 +112,10 @@ def validate(parameters: Any) -> None:
     mdpcloud.errors.InputError: Node: servers must be an integer >= 1, not 0
     """
     mistakes: Mistakes = []
-    for name, hint in hints(type(parameters)).items():
+    for name, hint, is_right in _tests(type(parameters)):  # type: ignore[arg-type]
         value = getattr(parameters, name)
+        if is_right(value):
+            continue
         plain = _check(value, hint, name, mistakes)
         if plain is not value:
             object.__setattr__(parameters, name, plain)
@@ -234,6 +236,52 @@ def _flat(extra: Any) -> Iterator[Any]:
 
 
 # --- checks ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def _tests(cls: Hashable) -> tuple[tuple[str, Any, Callable[[Any], bool]], ...]:
+    """Name, annotation and quick test of each field of a dataclass."""
+    return tuple((name, hint, _test(hint)) for name, hint in _hints(cls).items())
+
+
+def _test(hint: Any) -> Callable[[Any], bool]:
+    """A quick test that a value is right as it is; where it fails, only `_check` can tell."""
+    base, limits = _split(hint)
+    if any(not isinstance(one, (*_BOUNDS, at.Unit, at.MinLen)) for one in limits):
+        return lambda value: False
+    is_one = _type_test(base)
+    least = max((one.min_length for one in limits if isinstance(one, at.MinLen)), default=None)
+    compared = [(fits, bound) for _, bound, fits in bounds(hint)]
+    if least is not None:
+        return lambda value: is_one(value) and len(value) >= least and not compared
+    if not compared:
+        return is_one
+    if len(compared) == 1:
+        fits, bound = compared[0]
+        return lambda value: is_one(value) and fits(value, bound)
+    return lambda value: is_one(value) and all(fits(value, bound) for fits, bound in compared)
+
+
+def _type_test(base: Any) -> Callable[[Any], bool]:
+    """A quick test that a value is of a plain type."""
+    origin, arguments = get_origin(base), get_args(base)
+    if base is float:
+        return lambda value: type(value) is float and math.isfinite(value)
+    if base in (int, str, bool):
+        return lambda value: type(value) is base
+    if origin is Literal and all(isinstance(one, str) for one in arguments):
+        return lambda value: type(value) is str and value in arguments
+    if origin in (Union, types.UnionType):
+        none = type(None) in arguments
+        others = [one for one in arguments if one is not type(None)]
+        only = _test(others[0]) if len(others) == 1 else None  # of several the first converts
+        return lambda value: (value is None and none) or (only is not None and only(value))
+    if origin is tuple and arguments[-1:] == (Ellipsis,):
+        each = _test(arguments[0])
+        return lambda value: type(value) is tuple and all(map(each, value))
+    if isinstance(base, type) and dataclasses.is_dataclass(base):
+        return lambda value: isinstance(value, base)
+    return lambda value: False
 
 
 def _check(value: Any, hint: Any, path: str, mistakes: Mistakes) -> Any:
