@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
+import posixpath
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -46,8 +46,8 @@ def content_of(scenario: Scenario, task: str) -> dict[str, Any]:
         When a parameter or a rule made in Python holds what cannot be written as data.
     """
     found = {
-        "task": _without_folders(task),
-        "system": _without_folders(scenario.system_name),
+        "task": _shortest(task),
+        "system": _shortest(scenario.system_name),
         "parameters": plain(scenario.system, "parameters"),
         "policies": _policies(scenario),
         "ties": scenario.compare.ties,
@@ -59,10 +59,10 @@ def content_of(scenario: Scenario, task: str) -> dict[str, Any]:
     return found
 
 
-def _without_folders(name: str) -> str:
-    """A name as it is, or ``file.py:name`` without the folders of the file."""
-    place = name.rpartition(":")[0]
-    return re.split(r"[/\\]", name)[-1] if place.endswith(".py") else name
+def _shortest(name: str) -> str:
+    """A name as it is, or ``file.py:name`` with the shortest path that is the same."""
+    place, _, end = name.replace("\\", "/").rpartition(":")
+    return f"{posixpath.normpath(place)}:{end}" if place.endswith(".py") else name
 
 
 def _policies(scenario: Scenario) -> list[list[str]] | None:
@@ -76,7 +76,7 @@ def _policies(scenario: Scenario) -> list[list[str]] | None:
 
 def _rule(label: str, what: Any, spelt: str | None) -> str:
     if isinstance(what, str) or spelt is not None:
-        return what if isinstance(what, str) else _without_folders(str(spelt))
+        return what if isinstance(what, str) else _shortest(str(spelt))
     try:
         return identity_of(what)
     except InputError as error:

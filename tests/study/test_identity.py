@@ -165,12 +165,22 @@ def written(folder: Path, *, rule: str = "rules.py:wait", rate: str = "3.0") -> 
 def test_a_file_may_lie_anywhere_and_be_spelt_in_any_way(tmp_path: Path) -> None:
     one = written(tmp_path / "a")
     other = written(tmp_path / "b" / "c")
-    spelt = written(tmp_path / "d", rule="../d/./rules.py:wait", rate="3")
+    (tmp_path / "d" / "x").mkdir(parents=True)
+    spelt = written(tmp_path / "d", rule="./x/../rules.py:wait", rate="3")
     assert key(one) == key(other) == key(spelt)
     assert sources_of(one) == sources_of(other) == sources_of(spelt)
     assert key(one, "tasks.py:run") == key(one, "./tasks.py:run") != key(one, "tasks.py:walk")
     relative = read_scenario(os.path.relpath(tmp_path / "a" / "base.toml"))
     assert key(relative) == key(one)
+
+
+def test_rules_of_one_name_in_two_folders_are_told_apart(tmp_path: Path) -> None:
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rules.py").write_text(RULE)
+    one, other = (written(tmp_path, rule=f"{folder}/rules.py:wait") for folder in "ab")
+    assert one.compare.policies.keys() == other.compare.policies.keys()
+    assert key(one) != key(other)
 
 
 def test_a_file_read_is_the_same_as_a_system_made(tmp_path: Path) -> None:
