@@ -15,7 +15,7 @@ from tests.systems.cases import DEADLINE, REFERENCE, SHORT, system_of
 FOLDER = Path(__file__).parents[2] / "experiments" / "nino_mora_2019"
 STUDIES = {
     "base_instances": 6,
-    "index_curves": 2 * (1 + 24 + 31 + 25 + 31 + 12),
+    "index_curves": 2 * (1 + 24 + 31 + 25 + 33 + 12),
     "index_properties": 240,
     "loads": 84,
     "node_counts": 14,
