@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mdpcloud.plots.chart import Panel, Series
 from mdpcloud.plots.style import whole_numbers
 
-__all__ = ["Scale", "is_negligible", "scale_of", "set_scale"]
+__all__ = ["NEGLIGIBLE", "Scale", "is_negligible", "scale_of", "set_scale"]
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-7  # of the largest number

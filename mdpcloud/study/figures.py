@@ -18,6 +18,7 @@ from mdpcloud.plots.scales import scale_of
 from mdpcloud.study.figures_bars import bars_panel
 from mdpcloud.study.figures_distribution import distribution_panel
 from mdpcloud.study.figures_lines import lines_panel
+from mdpcloud.study.figures_logarithmic import check_logarithmic
 from mdpcloud.study.figures_rows import NothingToDraw, PanelRows, Selection, select
 from mdpcloud.study.figures_words import curve_words, panel_title
 from mdpcloud.study.files import replace_file
@@ -50,7 +51,7 @@ def chart_of(results: Results, figure: Figure) -> Chart:
     ------
     InputError
         When a column is not there, no row is as ``where`` wants it, several instances stand at the
-        same place, or a label has a formula that cannot be drawn.
+        same place, an axis cannot be logarithmic, or a label has a formula that cannot be drawn.
     NothingToDraw
         When there is no number, as instances failed or are missing.
     """
@@ -62,6 +63,7 @@ def chart_of(results: Results, figure: Figure) -> Chart:
         for values, rows in selection.panels.items()
     ]
     panels = tuple(panel for panel, _ in drawn)
+    check_logarithmic(selection.figure, panels)
     notes = [note for _, those in drawn for note in those]
     for axis, place in (("x", "on the left"), ("y", "at the bottom")):
         if scale_of(axis, panels).foot is not None:

@@ -61,4 +61,17 @@ def _is_share(selection: Selection) -> bool:
 
 def _words(selection: Selection) -> str:
     words = column_words(selection.figure.y)
-    return f"{words} (% of instances)" if _is_share(selection) else f"mean {words}"
+    if _is_share(selection):
+        return f"{words} (% of instances)"
+    return f"mean {words}" if _are_several(selection) else words
+
+
+def _are_several(selection: Selection) -> bool:
+    """Whether some bar is a mean of several rows."""
+    names = (*selection.figure.panels, selection.figure.curves, selection.x)
+    bars = [
+        tuple(row[name] for name in names)
+        for panel in selection.panels.values()
+        for row in panel.rows
+    ]
+    return len(set(bars)) < len(bars)

@@ -240,6 +240,12 @@ def test_bars_are_means_over_the_instances() -> None:
     assert panel.y_label == "mean cost above the optimum (%)"
 
 
+def test_bars_of_one_instance_each_are_no_means() -> None:
+    figure = Figure("gaps", "bars", x="deadline", where={"load": 1.0})
+    (panel,) = chart_of(results_of(points()), figure).panels
+    assert panel.y_label == "cost above the optimum (%)"
+
+
 def test_bars_of_truth_values_are_shares_of_the_instances() -> None:
     rows = [[{"index": "a", "of": "P1", "bad": i < 1}] for i in range(4)]
     results = results_of([Point({"sample": i}, those) for i, those in enumerate(rows)])
@@ -387,6 +393,18 @@ def test_notes_are_told(tmp_path: Path) -> None:
         (Figure("f", x="load", panels=("dead",)), "panels: there is no column 'dead'"),
         (Figure("f", x="load", where={"polcy": "a"}), "where: there is no column 'polcy'; did you"),
         (Figure("f", x="load", where={"policy": "BS"}), "no row has policy = 'BS'; there are 'opt"),
+        (
+            Figure("f", "distribution", logarithmic="xy"),
+            "logarithmic: 'y' cannot be: a distribution has none",
+        ),
+        (
+            Figure("f", "bars", x="load", logarithmic="y"),
+            "'y' cannot be: a figure of bars has none",
+        ),
+        (
+            Figure("f", x="deadline", where={"load": 1.0}, logarithmic="x"),
+            "'x' cannot be: x is no number",
+        ),
         (Figure("f", "distribution", x="load"), "figure 'f': a distribution has no x"),
         (Figure("f", x="load", panels=("deadline",), y="note"), "must hold numbers: 'bernoulli"),
         (Figure("f", x="load", title=r"$\lamda$"), "cannot be drawn"),
@@ -407,6 +425,22 @@ def test_notes_are_told(tmp_path: Path) -> None:
 def test_mistakes_are_told(figure: Figure, words: str) -> None:
     with pytest.raises(mc.InputError, match=words):
         chart_of(results_of(points()), figure)
+
+
+def test_what_has_no_place_on_a_logarithmic_axis_is_refused() -> None:
+    results = with_gaps((0.1,), (-0.2,))
+    with pytest.raises(mc.InputError, match=r"logarithmic: -0\.2 of 'gap' has no place there"):
+        chart_of(results, Figure("f", logarithmic="y"))
+    with pytest.raises(mc.InputError, match=r"-0\.2 of 'gap' has no place"):
+        chart_of(results, Figure("f", "distribution"))
+    with pytest.raises(mc.InputError, match="0 of 'load' has no place"):
+        chart_of(results, Figure("f", logarithmic="x"))
+
+
+def test_a_gap_within_the_bounds_of_zero_has_a_place_on_a_logarithmic_axis() -> None:
+    results = with_gaps((0.1,), (-1e-4,), width=1e-3)
+    chart = chart_of(results, Figure("f", logarithmic="y"))
+    assert chart.notes == ("gap that is 0, or cannot be told from 0, stands at the bottom, at 0",)
 
 
 @pytest.mark.usefixtures("undrawn")
