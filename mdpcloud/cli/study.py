@@ -15,7 +15,7 @@ from mdpcloud.cli.work import announce_compilation
 from mdpcloud.study import Results, Study, load, read_study, run, store_of
 from mdpcloud.study.figures import draw
 from mdpcloud.study.record import DONE
-from mdpcloud.study.tables import summary, write_tables
+from mdpcloud.study.tables import write_tables
 
 __all__ = ["UNFINISHED", "list_instances", "study"]
 
@@ -51,13 +51,14 @@ def study(file: Path, store: Path | None, **options: Any) -> None:
 
 
 def _show(results: Results, folder: Path) -> None:
-    for one in results.study.outputs.tables:
-        typer.echo(summary(results, one).text())
-        typer.echo()
+    written = [*results.write(folder), *write_tables(results, folder)]
+    for path in written:
+        if path.suffix == ".txt":
+            typer.echo(path.read_text(encoding="utf-8"))
     typer.echo(_counted(results))
     for line in _problems(results):
         say(line)
-    for path in (*results.write(folder), *write_tables(results, folder), *draw(results, folder)):
+    for path in (*written, *draw(results, folder)):
         say(f"written: {path}")
 
 
@@ -75,7 +76,8 @@ def _problems(results: Results) -> Iterator[str]:
         if one.key in results.records and results.records[one.key]["status"] != DONE
     ]
     for one, record in wrong[:MOST_PROBLEMS]:
-        yield f"{record['status'].replace('_', ' ')}: instance {one.number} ({one}): {record['error']}"
+        status = record["status"].replace("_", " ")
+        yield f"{status}: instance {one.number} ({one}): {record['error']}"
     if len(wrong) > MOST_PROBLEMS:
         yield f"and {len(wrong) - MOST_PROBLEMS} more, which results.csv names"
 
