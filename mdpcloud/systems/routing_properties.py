@@ -255,6 +255,12 @@ def _check_error(system: CloudRouting, index: str, allowed: float) -> None:
     error = ROUNDING * _largest(system)
     if index == "policy_improvement":
         error += _improvement_error(system)
+    if error == np.inf:
+        raise InputError(
+            f"{system}: the rates of the split, and with them the policy improvement index, are "
+            "not known exactly, as the problem is not convex or the shadow price hardly below the "
+            "largest index; a smaller outside_cost or arrival_rate helps"
+        )
     if not 2.0 * error <= allowed:
         raise InputError(
             f"{system}: the index {index} is known to {error:.1e} only, too little to tell "

@@ -10,6 +10,7 @@ import pytest
 from mdpcloud.study import Instance, Study
 from mdpcloud.study.reading import read_study
 from mdpcloud.study.run import load, run
+from mdpcloud.systems.routing_properties import index_tables
 from tests.systems.cases import DEADLINE, REFERENCE, SHORT, system_of
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "nino_mora_2019"
@@ -303,3 +304,14 @@ def test_the_properties_that_fail_are_those_that_are_known_to(rows_of: Rows) -> 
     }
     broken = [row["violated"] for row in found if (row["index"], row["property"]) == (RB, "P3")]
     assert sum(broken) > 0.5 * len(broken)
+
+
+@pytest.mark.slow
+def test_an_index_breaks_a_property_most_where_the_node_refuses(rows_of: Rows) -> None:
+    study = read_study(FOLDER / "index_properties.toml")
+    broken = [row for row in rows_of["index_properties"] if row["violated"]]
+    assert broken
+    for row in broken:
+        system = study.instances[row["instance"]].scenario.system
+        table = index_tables(system, row["index"], row["state"])[row["node"]]
+        assert table[row["state"]] > system.outside_cost

@@ -280,7 +280,7 @@ def test_a_full_room_breaks_no_property() -> None:
     ("system", "settings", "message"),
     [
         (CloudRouting((Node(2, 1.0, 0.0),), 1.0, 0.5), {}, r"nodes\[0\].abandonment_rate is 0"),
-        (CloudRouting((Node(1, 1.0, 0.1),), 40.0, 2.0), {}, "known to inf only"),
+        (CloudRouting((Node(1, 1.0, 0.1),), 40.0, 2.0), {}, "not known exactly"),
         (CloudRouting((Node(1, 1.0, 0.1),), 1.0, 0.5), {"change": 0.0}, "change must be > 0"),
         (CloudRouting((Node(1, 1.0, 0.1),), 1.0, 0.5), {"indices": ["x"]}, "'x' is unknown"),
         (CloudRouting((Node(1, 1.0, 0.1),), 1.0, 0.5), {"last": 0}, "last must be"),
