@@ -77,8 +77,10 @@ def _together(supply: Supply, jobs: int) -> Iterator[Record]:
         parallel = Parallel(
             jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=AHEAD * jobs
         )
-    answers = parallel(delayed(answer)(*one) for one in supply)
+    answers = None
     try:
+        with _deaf():
+            answers = parallel(delayed(answer)(*one) for one in supply)
         for found in answers:
             yield supply.record(*found)
             yield from supply.refused()
@@ -90,7 +92,8 @@ def _end(answers: Any) -> None:
     """End the workers, whatever they do."""
     from joblib.externals.loky import get_reusable_executor
 
-    stop(answers)
+    if answers is not None:
+        stop(answers)
     get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
 
@@ -161,9 +164,10 @@ class _OneWorker:
         if self._pool is not None:
             with contextlib.suppress(BrokenProcessPool):
                 return self._pool.submit(compute_packed, content)
-        self._pool = _pool_of_one()
-        self._started = self._pool.submit(os.getpid)
-        return self._pool.submit(compute_packed, content)
+        with _deaf():
+            self._pool = _pool_of_one()
+            self._started = self._pool.submit(os.getpid)
+            return self._pool.submit(compute_packed, content)
 
     def answer(self, future: Any) -> Record | str | _Died:
         """An answer of `compute_packed`, or how the worker died.
@@ -215,8 +219,24 @@ def _workers() -> dict[str, Any]:
     return {"initializer": _start, "initargs": (os.getpid(),)}
 
 
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that a terminal does not interrupt, not even while they import modules.
+
+    They inherit what is blocked; the interrupt comes here when this has ended.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(main: int) -> None:
-    """Leave signals of the terminal to the main process, and end when that has gone."""
+    """Leave interrupts to the main process, and end when that has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, args=(main,), daemon=True).start()
 

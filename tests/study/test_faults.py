@@ -73,7 +73,17 @@ def _workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def _have_gone(workers: list[psutil.Process], seconds: float) -> bool:
-    return not psutil.wait_procs(workers, timeout=seconds)[1]
+    end = time.monotonic() + seconds
+    while any(_is_alive(one) for one in workers) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not any(_is_alive(one) for one in workers)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _without_runs(study: Study, store: Path) -> dict[str, Any]:
@@ -118,8 +128,22 @@ def test_an_interrupted_run_stops_soon_and_keeps_what_was_done(tmp_path, number,
         out, err = process.communicate(timeout=5)
         assert _have_gone(workers, 1)
     assert process.returncode == 130, err
+    assert err == ""
     assert out.splitlines()[-1] == f"interrupted {number.name}"
     assert load(study_of(does), tmp_path).counts()["done"] == 2
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_while_workers_start_is_as_quiet(tmp_path, jobs):
+    with _started(tmp_path, ["wait"] * 4, jobs=jobs) as process:
+        _until(process, 0)
+        while not (workers := _workers(process)):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=5)
+        assert _have_gone(workers, 1)
+    assert (process.returncode, err) == (130, "")
+    assert out.splitlines()[-1] == "interrupted SIGINT"
 
 
 def test_a_killed_worker_is_replaced_and_nobody_blamed(tmp_path):
