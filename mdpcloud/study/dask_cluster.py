@@ -145,13 +145,17 @@ def check_workers(client: Client, content: bytes) -> None:
 
 
 def _wait(client: Client) -> None:
-    """Wait for the first worker, which a batch system may start hours later."""
+    """Wait for the first worker, which a batch system may start hours later.
+
+    It waits for a task, since a cluster that adapts itself starts workers for tasks only.
+    """
+    asked = client.submit(len, (), pure=False)
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        asked.exception(timeout=PATIENCE)  # type: ignore[no-untyped-call]
     except TimeoutError:
         address = client.scheduler_info()["address"]
         warnings.warn(f"{address} has no worker yet; waiting for one", stacklevel=2)
-        client.wait_for_workers(1)
+        asked.exception()  # type: ignore[no-untyped-call]
 
 
 def about(content: bytes) -> tuple[str, str | None]:

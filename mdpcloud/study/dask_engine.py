@@ -1,9 +1,8 @@
 """The engine of more than one machine: dask's workers through joblib's backend.
 
-Works travel as bytes, so that only the workers need the package and the user's files. Dask gives a
-work to another worker where one has died, and gives up one that has cost it several workers; those
-are submitted again one by one, where it is certain which of them was to blame. What the scheduler
-knew is lost with it: the error says so, and the records of the store remain.
+Dask gives a work to another worker where one has died, and gives up one that has cost it several
+workers; those are submitted again one by one, where it is certain which of them was to blame. What
+the scheduler knew is lost with it: the error says so, and the records of the store remain.
 """
 
 from __future__ import annotations

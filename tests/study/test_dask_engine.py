@@ -167,6 +167,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         stack.callback(found.close)
         for _ in range(2):
             found.add_worker()
+        with Client(found.address, set_as_default=False) as client:
+            client.wait_for_workers(2)
         yield found
 
 
@@ -242,6 +244,8 @@ def test_a_study_whose_scheduler_dies_keeps_its_records_and_can_be_resumed(
     tasks: Path, empty: Cluster
 ) -> None:
     empty.add_worker()
+    with Client(empty.address, set_as_default=False) as client:
+        client.wait_for_workers(1)
     made, store = study(tasks, "slow", 20), tasks.parent / "store"
 
     def kill(done: int, _: int, __: int) -> None:
