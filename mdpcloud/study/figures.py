@@ -21,9 +21,9 @@ from mdpcloud.study.figures_lines import lines_panel
 from mdpcloud.study.figures_logarithmic import check_logarithmic
 from mdpcloud.study.figures_rows import NothingToDraw, PanelRows, Selection, select
 from mdpcloud.study.figures_words import curve_words, panel_title
-from mdpcloud.study.files import replace_file
 from mdpcloud.study.outputs import Figure
 from mdpcloud.study.selection import OPTIMUM
+from mdpcloud.study.temporary import replace_file
 
 if TYPE_CHECKING:
     from mdpcloud.study.results import Results

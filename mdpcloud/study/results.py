@@ -18,12 +18,12 @@ from typing import Any, TypeAlias
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import in_words
-from mdpcloud.study.files import replace_file
 from mdpcloud.study.garbage import no_collections
 from mdpcloud.study.identity import canonical
 from mdpcloud.study.parquet import as_parquet
 from mdpcloud.study.record import DONE, FAILED, NOT_CONVERGED, Record
 from mdpcloud.study.study import Study
+from mdpcloud.study.temporary import replace_file
 
 __all__ = ["Cell", "Results"]
 

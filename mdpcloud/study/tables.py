@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from mdpcloud.errors import InputError
 from mdpcloud.numbers import agreed, interval
 from mdpcloud.study import markup
-from mdpcloud.study.files import replace_file
 from mdpcloud.study.garbage import no_collections
 from mdpcloud.study.outputs import Table
 from mdpcloud.study.record import DONE
 from mdpcloud.study.selection import OPTIMUM, Selected, select
 from mdpcloud.study.statistics import Bounded, Statistics, statistics_of
+from mdpcloud.study.temporary import replace_file
 from mdpcloud.study.words import FRACTIONS, label_text, notes_of, title_of
 
 if TYPE_CHECKING:
