@@ -58,7 +58,7 @@ def _show(results: Results, folder: Path) -> None:
     typer.echo(_counted(results))
     for line in _problems(results):
         say(line)
-    for path in (*written, *draw(results, folder)):
+    for path in (*written, *draw(results, folder, say)):
         say(f"written: {path}")
 
 
