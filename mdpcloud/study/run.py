@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
-import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from mdpcloud.errors import InputError
 from mdpcloud.study.engines import Engine, engine_for
+from mdpcloud.study.interrupts import terminable
 from mdpcloud.study.record import DONE, Record
 from mdpcloud.study.resuming import Found, find
 from mdpcloud.study.store import Store
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Say", "load", "run", "store_of"]
 
-PATIENCE = 3.0  # seconds within which a second interrupt is taken for one with the first
 Progress = Callable[[int, int, int], object]
 """Called with the numbers of instances done, of all, and of those not done well."""
 Say = Callable[[str], object]
@@ -120,7 +116,7 @@ def run(
         for line in found.notes:
             say(line)
     running = _Run(study, place, found, time_limit)
-    with _terminable(), _quiet():
+    with terminable(), _quiet():
         running.go(engine, progress or (lambda *_: None))
     return _results(study, running.records)
 
@@ -228,33 +224,6 @@ class _Run:
 
 def _has_failed(record: Record) -> bool:
     return bool(record["status"] != DONE)
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, interrupt as the keyboard does.
-
-    More of either while the processes are being ended changes nothing.
-    """
-    last = -PATIENCE
-
-    def interrupt(number: int, _: FrameType | None) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PATIENCE:
-            last = time.monotonic()
-            raise KeyboardInterrupt(signal.Signals(number).name)
-
-    ours = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    if threading.current_thread() is not threading.main_thread():
-        ours = {}
-    before = {one: usual for one, usual in ours.items() if signal.getsignal(one) is usual}
-    try:
-        for one in before:
-            signal.signal(one, interrupt)
-        yield
-    finally:
-        for one, usual in before.items():
-            signal.signal(one, usual)
 
 
 @contextlib.contextmanager
