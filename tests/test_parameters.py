@@ -63,7 +63,7 @@ HINTS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("hint", HINTS, ids=str)
+@pytest.mark.parametrize("hint", HINTS, ids=lambda hint: str(hint).partition(" at 0x")[0])
 @given(VALUES)
 def test_a_value_that_a_quick_test_passes_is_right_as_it_is(hint: Any, value: Any) -> None:
     mistakes: list[str] = []
