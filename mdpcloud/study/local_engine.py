@@ -9,6 +9,7 @@ has gone: one that has no parent any more looks for it twice a second.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -46,17 +47,19 @@ class LokyEngine:
     Parameters
     ----------
     jobs : int, optional
-        Processes; by default as many as there are cores.
+        Processes; by default as many as there are cores, and no more than there are works.
     """
 
     jobs: int | None = None
 
     def records(self, works: Iterable[Work]) -> Generator[Record, None, None]:
         """See `mdpcloud.study.engines.Engine`."""
-        jobs = self.jobs or cores()
-        supply = Supply(works)
+        rest = iter(works)
+        first = list(itertools.islice(rest, self.jobs or cores()))
+        jobs = len(first)  # no more processes than works
+        supply = Supply(itertools.chain(first, rest))
         while supply.out or not supply.exhausted:
-            if jobs == 1:
+            if jobs < 2:
                 yield from _alone(supply, supply, 1)
             else:
                 with contextlib.suppress(*LOST):

@@ -98,6 +98,14 @@ def test_a_work_that_kills_its_worker_twice_fails_and_no_other_does(jobs, tmp_pa
 
 
 @pytest.mark.slow
+def test_there_are_no_more_workers_than_works():
+    records = LokyEngine(8).records(_works(study_of(["well", "wait"])))
+    next(records)
+    assert len(_workers()) == 2
+    records.close()
+
+
+@pytest.mark.slow
 def test_a_work_that_leaves_is_told_by_its_exit_code():
     (record,) = LokyEngine(1).records(_works(study_of(["leave"])))
     assert record["error"] == "it killed its worker twice (exit code 7)"
