@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpcloud.errors import InputError
-from mdpcloud.study.identity import sources_of
+from mdpcloud.study.identity import classes_of, sources_of
 from mdpcloud.study.record import DONE, Record
 
 if TYPE_CHECKING:
@@ -80,15 +80,19 @@ def find(study: Study, store: Store, *, resume: bool, keep_old: bool, retry_fail
 def _sources(study: Study) -> dict[str, Sources]:
     """Sources of each key; hashes of the user's own objects are made once for each of these."""
     known: dict[Any, Sources] = {}
-    found = {}
-    for key, one in study.unique.items():
+    found: dict[str, Sources] = {}
+    for one in study.instances:
         rules = tuple(
             (name, id(rule)) for name, rule in (one.scenario.compare.policies or {}).items()
         )
-        what = (type(one.scenario.system), id(one.task.run), rules)
+        what = (frozenset(classes_of(one.scenario.system)), id(one.task.run), rules)
         if what not in known:
             known[what] = sources_of(one.scenario, one.task.run)
-        found[key] = known[what]
+        if found.setdefault(one.key, known[what]) != known[what]:
+            raise InputError(
+                f"instances {study.unique[one.key].number} and {one.number} have rules or systems "
+                "of the same name in different files; rename one of them"
+            )
     return found
 
 
