@@ -23,6 +23,8 @@ __all__ = ["HEALTH", "check_workers", "connect", "find_scheduler", "own_cluster"
 
 PATIENCE = 5.0  # seconds for the scheduler's first answer, and until a lack of workers is told
 SILENCE = 2.0  # seconds for each of its later answers
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""Run by workers of this machine: signals of the terminal are for the main process."""
 HEALTH = (
     "every worker needs this version of Python and of mdpcloud, and the user's own files at the "
     "same place"
@@ -117,6 +119,7 @@ def own_cluster(workers: int) -> Any:
         silence_logs=logging.CRITICAL,
         scheduler_kwargs={"allowed_failures": TRIES - 1},
         env=ONE_THREAD,
+        preload=[DEAF],
     )
 
 

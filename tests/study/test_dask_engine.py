@@ -52,7 +52,8 @@ def slow(scenario):
 
 def threads(scenario):
     asked = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    return {"rows": [{"numba": numba.config.NUMBA_NUM_THREADS, **asked}]}
+    deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return {"rows": [{"numba": numba.config.NUMBA_NUM_THREADS, "deaf": deaf, **asked}]}
 
 
 def kill_at_two(scenario):
@@ -188,9 +189,10 @@ def test_workers_of_a_cluster_take_one_thread(tasks: Path, cluster: Cluster) -> 
 
 
 def test_a_cluster_of_its_own_takes_one_thread_and_ends(tasks: Path) -> None:
+    """Its workers leave Ctrl-C to this process."""
     (record,) = DaskEngine(jobs=1).records(works(tasks, "threads", 1))
     (row,) = record["result"]["rows"]
-    assert row == {"numba": 1, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    assert row == {"numba": 1, "deaf": True, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     worker = record["run"]["pid"]
     assert worker != os.getpid()
     assert eventually(lambda: not psutil.pid_exists(worker))
