@@ -24,8 +24,8 @@ from pathlib import Path
 from IPython.display import Image, Markdown, display
 
 import mdpcloud as mc
-from mdpcloud.study.figures import draw
-from mdpcloud.study.tables import summary
+from mdpcloud.study.reports.figures import draw
+from mdpcloud.study.reports.tables import summary
 
 LOADS = """
 format = 1

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import mdpcloud as mc
 from mdpcloud.cli import app
-from mdpcloud.study.reading import read_study
+from mdpcloud.study.file.reading import read_study
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "mdpcloud"

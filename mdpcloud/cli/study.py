@@ -13,9 +13,9 @@ from mdpcloud.cli.study_progress import study_bar
 from mdpcloud.cli.tables import print_table
 from mdpcloud.cli.work import announce_compilation
 from mdpcloud.study import Results, Study, load, read_study, run, store_of
-from mdpcloud.study.figures import draw
-from mdpcloud.study.record import DONE
-from mdpcloud.study.tables import write_tables
+from mdpcloud.study.records.record import DONE
+from mdpcloud.study.reports.figures import draw
+from mdpcloud.study.reports.tables import write_tables
 
 __all__ = ["UNFINISHED", "list_instances", "study"]
 

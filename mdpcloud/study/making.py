@@ -17,7 +17,7 @@ import numpy as np
 from mdpcloud.errors import InputError
 from mdpcloud.scenario import CompareSettings, Scenario, SolveSettings
 from mdpcloud.scenario.settings import Ties
-from mdpcloud.study.axes import TAKEN
+from mdpcloud.study.file.axes import TAKEN
 from mdpcloud.study.outputs import Outputs
 from mdpcloud.study.study import Instance, Label, Study
 from mdpcloud.study.tasks import find_task

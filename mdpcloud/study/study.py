@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mdpcloud.study.identity import content_of, key_of
+from mdpcloud.study.records.identity import content_of, key_of
 from mdpcloud.study.tasks import Task
 
 if TYPE_CHECKING:

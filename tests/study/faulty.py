@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mdpcloud.plugins import load
-from mdpcloud.study.run import run
+from mdpcloud.study.running.run import run
 from mdpcloud.study.study import Study
 
 RULES = Path(__file__).with_name("faulty_rules.py")

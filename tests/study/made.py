@@ -9,8 +9,8 @@ from typing import Any
 
 import mdpcloud as mc
 from mdpcloud.study import Outputs, Study
-from mdpcloud.study.record import DONE
-from mdpcloud.study.results import Results
+from mdpcloud.study.records.record import DONE
+from mdpcloud.study.reports.results import Results
 
 NODE = mc.systems.Node(servers=1, service_rate=1.0, abandonment_rate=1.0)
 

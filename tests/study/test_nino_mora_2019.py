@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mdpcloud.study import Instance, Study
-from mdpcloud.study.reading import read_study
-from mdpcloud.study.run import load, run
+from mdpcloud.study.file.reading import read_study
+from mdpcloud.study.running.run import load, run
 from mdpcloud.systems.routing_properties import index_tables
 from tests.systems.cases import DEADLINE, REFERENCE, SHORT, system_of
 

@@ -1,0 +1,1 @@
+"""Study files: axes, designs, blocks, and the instances that they make."""

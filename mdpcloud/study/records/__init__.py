@@ -1,0 +1,1 @@
+"""Records: what names them, what made them, and how they are stored."""

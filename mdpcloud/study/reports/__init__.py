@@ -1,0 +1,1 @@
+"""Reports of a study: results, tables and figures."""

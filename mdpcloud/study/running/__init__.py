@@ -1,0 +1,1 @@
+"""Running a study: engines, works, limits, what is resumed."""
