@@ -48,7 +48,7 @@ def with_error(value: float, lower: float, upper: float) -> tuple[str, str]:
     return text, f"± {Context(prec=1, rounding=ROUND_CEILING).plus(reach):.1g}" if reach else "± 0"
 
 
-def interval(lower: float | Decimal, upper: float | Decimal) -> str:
+def interval(lower: float, upper: float) -> str:
     """Bounds rounded outwards, with three digits of their difference.
 
     Examples
@@ -58,10 +58,8 @@ def interval(lower: float | Decimal, upper: float | Decimal) -> str:
     >>> interval(1 - 2**-30, 1.0)
     '0.9999999990 to 1.0000000000'
     """
-    low, high = Decimal(lower), Decimal(upper)
-    width, largest = float(_exact.subtract(high, low)), float(max(low, high, key=abs))
-    decimals = min(_resolved(width) + 2, _room(largest) + 1)
-    ends = (low, ROUND_FLOOR), (high, ROUND_CEILING)
+    decimals = min(_resolved(upper - lower) + 2, _room(max(lower, upper, key=abs)) + 1)
+    ends = (Decimal(lower), ROUND_FLOOR), (Decimal(upper), ROUND_CEILING)
     return " to ".join(_fixed(end, decimals, rounding) for end, rounding in ends)
 
 
@@ -116,7 +114,7 @@ def agreed(lower: float, upper: float, decimals: int, scale: int = 1) -> str:
         texts = {_rounded(end, places, ROUND_HALF_EVEN) for end in (low, high)}
         if len(texts) == 1:
             return f"{texts.pop():f}"
-    return interval(low, high)
+    return interval(float(low), float(high))
 
 
 def _resolved(width: float) -> int:

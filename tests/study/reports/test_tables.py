@@ -328,7 +328,7 @@ def test_every_printed_digit_follows_from_the_bounds(numbers: list[Bounded], sha
     for cell, one in zip(
         found.grid.lines[0][2:5], (line.median, line.high, line.worst), strict=True
     ):
-        low, high = (Fraction(end) * scale for end in (one.lower, one.upper))
+        low, high = (Fraction(end * scale) for end in (one.lower, one.upper))  # as floats
         ends = [Fraction(part) for part in cell.split(" to ")]
         digits, _, power = cell.partition("e")
         unit = Fraction(10) ** (int(power or 0) - len(digits.partition(".")[2])) * (len(ends) == 1)
