@@ -1,4 +1,4 @@
-# make demo | figures | test | bench | bench-peers | clean. PYTHON=/path/to/python3.12 chooses the interpreter.
+# make demo | figures | studies | test | bench | bench-peers | clean. PYTHON=/path/to/python3.12 chooses the interpreter.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 	$(BIN)/mdpcloud compare $(SCENARIO) --json $(OUT)/comparison.json --plots $(OUT)
 
 # Every figure of experiments/*_*/, two at a time, into a folder figures beside its scenario.
-FIGURES := $(patsubst %,figure/%,$(wildcard experiments/*_*/*.toml))
+FIGURES := $(patsubst %,figure/%,$(shell grep -l '^\[figure\]' experiments/*_*/*.toml))
 .PHONY: figures $(FIGURES)
 figures: $(VENV)/.installed
 	@$(MAKE) -s announce
@@ -25,6 +25,16 @@ figures: $(VENV)/.installed
 
 $(FIGURES): figure/%:
 	$(BIN)/mdpcloud figure $*
+
+# Every study of experiments/*_*/, into a folder NAME.results beside each; what is known is kept.
+STUDIES := $(patsubst %,study/%,$(shell grep -l '^base = ' experiments/*_*/*.toml))
+.PHONY: studies $(STUDIES)
+studies: $(VENV)/.installed
+	@$(MAKE) -s announce
+	@$(MAKE) -s $(STUDIES)
+
+$(STUDIES): study/%:
+	$(BIN)/mdpcloud study $* --resume
 
 # The linters run first, so that the closing line of pytest is the last one; a failure of any fails the whole.
 test: $(VENV)/.installed-test
