@@ -5,6 +5,8 @@
 #     text_representation:
 #       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -24,8 +26,6 @@ from pathlib import Path
 from IPython.display import Image, Markdown, display
 
 import mdpcloud as mc
-from mdpcloud.study.reports.figures import draw
-from mdpcloud.study.reports.tables import summary
 
 LOADS = """
 format = 1
@@ -80,10 +80,10 @@ results.counts()
 # the instance of the worst. `latex()` and `text()` give the same for a paper and for a terminal.
 
 # %%
-display(Markdown(summary(results, study.outputs.tables[0]).markdown()))
+display(Markdown(mc.study.summary(results, study.outputs.tables[0]).markdown()))
 
 # %%
-for path in draw(results, "loads.results"):
+for path in mc.study.draw(results, "loads.results"):
     if path.suffix == ".png":
         display(Image(path, width=720))
 
@@ -129,4 +129,4 @@ kept = mc.study.load(wider).counts()
 results = mc.study.run(wider, jobs=2, resume=True)
 print(kept)
 print(results.counts())
-display(Markdown(summary(results, wider.outputs.tables[0]).markdown()))
+display(Markdown(mc.study.summary(results, wider.outputs.tables[0]).markdown()))
