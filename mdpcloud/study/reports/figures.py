@@ -17,13 +17,13 @@ from mdpcloud.plots.labels import check_formulas
 from mdpcloud.plots.scales import scale_of
 from mdpcloud.study.outputs import Figure
 from mdpcloud.study.records.temporary import replace_file
+from mdpcloud.study.reports.exactness import OPTIMUM
 from mdpcloud.study.reports.figures_bars import bars_panel
 from mdpcloud.study.reports.figures_distribution import distribution_panel
 from mdpcloud.study.reports.figures_lines import lines_panel
 from mdpcloud.study.reports.figures_logarithmic import check_logarithmic
 from mdpcloud.study.reports.figures_rows import NothingToDraw, PanelRows, Selection, select
 from mdpcloud.study.reports.figures_words import curve_words, panel_title
-from mdpcloud.study.reports.selection import OPTIMUM
 
 if TYPE_CHECKING:
     from mdpcloud.study.reports.results import Results

@@ -7,10 +7,10 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.plots.chart import Panel, Series
+from mdpcloud.study.reports.exactness import OPTIMUM
 from mdpcloud.study.reports.figures_notes import place_notes
 from mdpcloud.study.reports.figures_rows import PanelRows, Row, Selection, bounds_of, number
 from mdpcloud.study.reports.figures_words import column_words, value_words
-from mdpcloud.study.reports.selection import OPTIMUM
 from mdpcloud.study.reports.words import FRACTIONS
 
 __all__ = ["lines_panel", "places_of"]

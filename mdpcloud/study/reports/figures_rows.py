@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.study.outputs import Figure
-from mdpcloud.study.reports.selection import OPTIMUM, RELATIVE
+from mdpcloud.study.reports.exactness import OPTIMUM, RELATIVE
 from mdpcloud.study.reports.where import is_among
 
 if TYPE_CHECKING:

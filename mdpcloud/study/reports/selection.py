@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
 from mdpcloud.study.outputs import Table
-from mdpcloud.study.reports.statistics import Bounded, Entry
+from mdpcloud.study.reports.exactness import OPTIMUM, RELATIVE, bounded, exactness
+from mdpcloud.study.reports.statistics import Entry
 from mdpcloud.study.reports.where import is_among
 
-__all__ = [
-    "CERTIFIED",
-    "ESTIMATED",
-    "GIVEN",
-    "OPTIMUM",
-    "RELATIVE",
-    "RESTRICTED",
-    "SIMULATED",
-    "UNBOUNDED",
-    "Selected",
-    "select",
-]
+__all__ = ["Selected", "select"]
 
 Row: TypeAlias = Mapping[str, Any]
-OPTIMUM = "optimum"
-RELATIVE = ("gap", "absolute_gap", "profit_gap", "difference")  # in the order of the costs
-GOOD = ("exact", "closed_form", "converged")  # statuses of rows with certified bounds
-CERTIFIED, ESTIMATED, SIMULATED = "certified", "estimated", "simulated"
-RESTRICTED, UNBOUNDED, GIVEN = "restricted", "unbounded", "given"
 MOST = 8  # values that are named
 
 
@@ -46,6 +28,8 @@ class Selected:
     table : Table
     entries : mapping of split to list of Entry
         In the order of the study.
+    others : mapping of split to list of Entry
+        Rows without the number, but with a cost by which they compete with those that have it.
     kinds : mapping of kind of exactness to largest half width
     number : mapping of kind of exactness to number of entries
     lacking : mapping of line to number of instances
@@ -60,6 +44,7 @@ class Selected:
 
     table: Table
     entries: Mapping[tuple[Any, ...], list[Entry]]
+    others: Mapping[tuple[Any, ...], list[Entry]]
     kinds: Mapping[str, float]
     number: Mapping[str, int]
     lacking: Mapping[Any, int]
@@ -96,13 +81,12 @@ def select(rows: Sequence[Row], labels: Iterable[str], table: Table) -> Selected
     counting = [row for row in finished if row[table.value] is not None]
     counting = _in_order(counting, (*table.by, table.rows))
     made = [_entry(row, table) for row in counting]
-    entries: dict[tuple[Any, ...], list[Entry]] = {}
-    for row, entry in zip(counting, made, strict=True):
-        entries.setdefault(tuple(row[name] for name in table.by), []).append(entry)
-    kinds, number = _exactness(counting, (entry.number for entry in made), table.value)
+    others = _others(finished, counting, table)
+    kinds, number = exactness(counting, (entry.number for entry in made), table.value)
     return Selected(
         table,
-        entries,
+        _split(counting, made, table),
+        _split(others, (_rival(row, table) for row in others), table),
         kinds,
         number,
         _lacking(finished, counting, table),
@@ -190,57 +174,29 @@ def _ranks(values: list[Any]) -> dict[Any, int]:
 
 
 def _entry(row: Row, table: Table) -> Entry:
-    number = _bounded(row, table.value)
+    number = bounded(row, table.value)
     compared = table.value in RELATIVE and row.get("cost") is not None
-    rival = _bounded(row, "cost") if compared else number
+    rival = bounded(row, "cost") if compared else number
     return Entry(row["instance"], row[table.rows], number, rival)
 
 
-def _bounded(row: Row, column: str) -> Bounded:
-    """A number with its bounds; infinite ones where it has some that are not known."""
-    value = float(row[column])
-    names = _bounds_of(row, column)
-    if names is None:
-        return Bounded(value, value, value)
-    lower, upper = row[names[0]], row[names[1]]
-    return Bounded(
-        value,
-        -math.inf if lower is None else min(lower, value),
-        math.inf if upper is None else max(upper, value),
-    )
+def _others(finished: Sequence[Row], counting: Sequence[Row], table: Table) -> list[Row]:
+    """Rows that have a cost but none of the numbers that are in the order of the costs."""
+    if table.value not in RELATIVE or any(row.get("cost") is None for row in counting):
+        return []
+    return [row for row in finished if row[table.value] is None and row.get("cost") is not None]
 
 
-def _bounds_of(row: Row, column: str) -> tuple[str, str] | None:
-    """Names of the columns of the bounds of a column, if it has any."""
-    names = _names_of_bounds(column)
-    return names if names[0] in row else None
+def _rival(row: Row, table: Table) -> Entry:
+    cost = bounded(row, "cost")
+    return Entry(row["instance"], row[table.rows], cost, cost)
 
 
-@cache
-def _names_of_bounds(column: str) -> tuple[str, str]:
-    return ("lower", "upper") if column == "cost" else (f"{column}_lower", f"{column}_upper")
-
-
-def _exactness(
-    rows: Sequence[Row], numbers: Iterable[Bounded], column: str
-) -> tuple[dict[str, float], Counter[str]]:
-    """Largest half width and number of the rows of each kind."""
-    widths: dict[str, float] = {}
-    kinds = [_kind(row, column) for row in rows]
-    for kind, (value, lower, upper) in zip(kinds, numbers, strict=True):
-        widths[kind] = max(widths.get(kind, 0.0), upper - value, value - lower)
-    return widths, Counter(kinds)
-
-
-def _kind(row: Row, column: str) -> str:
-    """What is known of the error of a number."""
-    if _bounds_of(row, column) is None:
-        return UNBOUNDED
-    status, cut = row.get("status"), row.get("truncation") if column in RELATIVE else None
-    if status in (SIMULATED, "absorbed"):
-        return SIMULATED
-    if ESTIMATED in (status, cut):
-        return ESTIMATED
-    if cut == RESTRICTED:
-        return RESTRICTED
-    return CERTIFIED if status in GOOD else GIVEN
+def _split(
+    rows: Sequence[Row], entries: Iterable[Entry], table: Table
+) -> dict[tuple[Any, ...], list[Entry]]:
+    """Entries of rows, by the columns that split a table."""
+    found: dict[tuple[Any, ...], list[Entry]] = {}
+    for row, entry in zip(rows, entries, strict=True):
+        found.setdefault(tuple(row[name] for name in table.by), []).append(entry)
+    return found

@@ -9,6 +9,7 @@ are computed exactly and rounded outwards.
 A row wins an instance where its lower bound is at most the least upper bound of all rows that are
 compared there: as far as the bounds tell, no other is better, and ties count for each. Gaps of an
 instance are in the order of the costs, whose bounds are sharper: they are free of the optimum's.
+Rows that have a cost but no gap are compared too, though no line shows them.
 """
 
 from __future__ import annotations
@@ -84,7 +85,11 @@ class Statistics:
 
 
 def statistics_of(
-    entries: Sequence[Entry], split: tuple[Any, ...], sign: int, outside: Iterable[Any] = ()
+    entries: Sequence[Entry],
+    split: tuple[Any, ...],
+    sign: int,
+    outside: Iterable[Any] = (),
+    others: Iterable[Entry] = (),
 ) -> list[Statistics]:
     """A line for each of the values to which entries belong, in the order of their first ones.
 
@@ -97,11 +102,13 @@ def statistics_of(
         1 where smaller values are better.
     outside : iterable
         Lines that are no competitors, such as the optimum.
+    others : iterable of Entry
+        Competitors whose numbers do not count.
     """
     lines: dict[Any, list[Entry]] = {}
     for entry in entries:
         lines.setdefault(entry.of, []).append(entry)
-    wins = winners(entries, sign, frozenset(outside))
+    wins = winners([*entries, *others], sign, frozenset(outside))
     return [_line(split, of, mine, sign, wins) for of, mine in lines.items()]
 
 

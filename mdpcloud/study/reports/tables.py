@@ -21,7 +21,8 @@ from mdpcloud.study.records.garbage import no_collections
 from mdpcloud.study.records.record import DONE
 from mdpcloud.study.records.temporary import replace_file
 from mdpcloud.study.reports import markup
-from mdpcloud.study.reports.selection import OPTIMUM, Selected, select
+from mdpcloud.study.reports.exactness import OPTIMUM
+from mdpcloud.study.reports.selection import Selected, select
 from mdpcloud.study.reports.statistics import Bounded, Statistics, statistics_of
 from mdpcloud.study.reports.words import FRACTIONS, label_text, notes_of, title_of
 
@@ -143,7 +144,7 @@ def _lines(selected: Selected) -> list[Statistics]:
     outside = (OPTIMUM,) if selected.table.rows == "policy" else ()
     found = []
     for split, entries in selected.entries.items():
-        found += statistics_of(entries, split, sign, outside)
+        found += statistics_of(entries, split, sign, outside, selected.others.get(split, ()))
     return found
 
 

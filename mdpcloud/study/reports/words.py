@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mdpcloud.plots.style import pretty
 from mdpcloud.study.outputs import Table
-from mdpcloud.study.reports.selection import (
+from mdpcloud.study.reports.exactness import (
+    CAPPED,
     CERTIFIED,
     ESTIMATED,
     GIVEN,
@@ -17,8 +18,8 @@ from mdpcloud.study.reports.selection import (
     RESTRICTED,
     SIMULATED,
     UNBOUNDED,
-    Selected,
 )
+from mdpcloud.study.reports.selection import Selected
 
 if TYPE_CHECKING:
     from mdpcloud.study.reports.results import Results
@@ -43,6 +44,7 @@ NOUNS = {
 EXACTNESS = {
     CERTIFIED: "certified within {}",
     RESTRICTED: "relative to the optimum within caps set by hand, certified within {}",
+    CAPPED: "of the optimum within caps set by hand, certified within {}",
     ESTIMATED: "known by an estimate of the error of a cut of the states, within {}",
     SIMULATED: "simulated, with 95 % confidence intervals within {}",
     GIVEN: "known as the task tells, within {}",

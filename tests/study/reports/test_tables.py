@@ -157,6 +157,24 @@ def test_the_optimum_is_no_competitor_of_the_policies() -> None:
     assert [(line.of, line.wins) for line in costs] == [("optimum", None), ("a", 1), ("b", 0)]
 
 
+COSTS = st.one_of(st.none(), st.floats(0.0, 3.0))
+SIMULATED = st.fixed_dictionaries({"a": COSTS, "b": COSTS, "c": COSTS})
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.0, 3.0), SIMULATED)
+def test_a_policy_with_a_gap_wins_only_where_none_without_one_is_better(
+    gap: float, others: dict[str, float | None]
+) -> None:
+    rows = [policy("known", gap), *(policy(name, None) | {"cost": None} for name in others)]
+    for row, cost in zip(rows[1:], others.values(), strict=True):
+        if cost is not None:
+            row |= {"cost": 1.0 + cost, "lower": 1.0 + cost, "upper": 1.0 + cost}
+    (line,) = summary(results_of([Point({}, rows)])).statistics
+    there = [1.0 + cost for cost in others.values() if cost is not None]
+    assert line.wins == (int(1.0 + gap <= min(there)) if there else None)
+
+
 def test_where_larger_values_are_better_the_worst_is_the_smallest() -> None:
     points = [
         Point({"load": i}, [{"policy": "a", "profit": 1.0 * i}, {"policy": "b", "profit": 0.5 * i}])
@@ -278,6 +296,15 @@ def test_a_policy_that_some_instances_do_not_have_is_told() -> None:
 def test_the_exactness_of_gaps_is_told(more: dict[str, Any], told: str) -> None:
     rows = [policy("a", 0.25, 2.1e-9), policy("b", 0.5, 2.1e-9, **more)]
     assert told in notes(summary(results_of([Point({}, rows)])))
+
+
+def test_costs_of_optima_within_caps_set_by_hand_are_told_apart() -> None:
+    first = policy("optimum", None, truncation="restricted", status="converged")
+    first |= {"cost": 1.0, "lower": 1.0, "upper": 1.0}
+    results = results_of([Point({}, [first, policy("a", 0.5, truncation="restricted")])])
+    told = notes(summary(results, Table(value="cost")))
+    assert "1 of 2 costs is of the optimum within caps set by hand" in told
+    assert "1 of 2 costs is certified" in told
 
 
 def test_values_without_bounds_are_told_to_have_none() -> None:
