@@ -14,9 +14,20 @@ if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
     from mdpcloud.systems.cloud_routing import CloudRouting
 
-__all__ = ["index_curves", "index_properties"]
+__all__ = ["CURVES", "PROPERTIES", "index_curves", "index_properties"]
 
 BEYOND = 20  # states beyond the most servers of a node that the curves show
+CURVES: Mapping[str, type] = {"index": str, "node": int, "state": int, "value": float}
+PROPERTIES: Mapping[str, type] = {
+    "index": str,
+    "property": str,
+    "violation": float,
+    "violated": bool,
+    "node": int,
+    "state": int,
+    "change": str,
+}
+"""Columns of the rows of each task, and what stands there."""
 
 
 def index_properties(scenario: Scenario) -> Mapping[str, Any]:

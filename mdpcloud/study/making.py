@@ -7,7 +7,7 @@ class of the user's own is therefore named with its module.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -29,7 +29,7 @@ __all__ = ["study_of", "system_name"]
 def study_of(
     points: Iterable[tuple[Mapping[str, Label], Any]],
     policies: Mapping[str, Any] | Iterable[str] | None,
-    task: str,
+    task: str | Callable[[Scenario], Mapping[str, Any]],
     name: str,
     ties: Any,
     tolerance: float,

@@ -105,7 +105,7 @@ class Study:
         points: Iterable[tuple[Mapping[str, Label], Any]],
         policies: Mapping[str, Any] | Iterable[str] | None = None,
         *,
-        task: str = "compare",
+        task: str | Callable[[Scenario], Mapping[str, Any]] = "compare",
         name: str = "study",
         ties: str = "fastest",
         tolerance: float = 1e-8,
@@ -119,8 +119,9 @@ class Study:
             Labels name the axes, such as ``{"load": 0.9}``.
         policies : mapping of name to rule, or names, optional
             As for `mdpcloud.compare`.
-        task : str
-            "compare", "evaluate" or another of `mdpcloud.study.tasks`.
+        task : str or function of a Scenario
+            "compare", "evaluate" or another of `mdpcloud.study.tasks`; or a function that returns
+            ``{"rows": [...]}``, each of them a mapping from column to value.
         name : str
         ties : {"fastest", "first", "last", "slowest"}
         tolerance : float

@@ -3,34 +3,41 @@
 A task is a function of a `Scenario` that returns a mapping with ``"rows"``, a list of flat mappings
 from column to a number, a text or None (``"measures"``, where there is one, maps a name to its
 bounds), and anything else that JSON can hold. It raises `SolveError` where it did not converge;
-where that carries rows (``partial``), they are stored too. `TASKS` names those of this package;
-a study file may name one of the user's own, ``my_tasks.py:my_task``.
+where that carries rows (``partial``), they are stored too. `TASKS` names those of this package,
+and `COLUMNS` what their rows hold; a study file may name one of the user's own,
+``my_tasks.py:my_task``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mdpcloud as mc
 from mdpcloud.errors import InputError, SolveError
 from mdpcloud.plugins import did_you_mean, is_reference, load
-from mdpcloud.study.index_tasks import index_curves, index_properties
+from mdpcloud.study.index_tasks import CURVES, PROPERTIES, index_curves, index_properties
+from mdpcloud.study.records.own import identity_of
 
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
 
-__all__ = ["TASKS", "Task", "compare", "evaluate", "find_task"]
+__all__ = ["COLUMNS", "TASKS", "Task", "compare", "evaluate", "find_task"]
 
 Result: TypeAlias = Mapping[str, Any]
 ENDS = ("lower", "upper")
 COST = ("cost", *ENDS)
+
+
+def _with_ends(name: str) -> tuple[str, ...]:
+    """Names of a number and of its bounds."""
+    return (name, *(f"{name}_{end}" for end in ENDS))
+
+
 GAPS = tuple(
-    f"{name}{end}"
-    for name in ("gap", "absolute_gap", "profit_gap")
-    for end in ("", "_lower", "_upper")
+    column for name in ("gap", "absolute_gap", "profit_gap") for column in _with_ends(name)
 )
 
 
@@ -41,31 +48,53 @@ class Task:
     Attributes
     ----------
     name : str
-        As a study file spells it.
+        As a study file spells it; of a function of Python, as a rule's (``module:name``).
     run : function of a Scenario
+    columns : mapping of str to type
+        Columns that its rows may have, and what stands there; empty where that is not known.
     """
 
     name: str
     run: Callable[[Scenario], Result]
+    columns: Mapping[str, type] = field(default_factory=dict)
 
 
-def find_task(name: str, folder: Path) -> Task:
-    """The task of a name, or of a reference to a function relative to a folder.
+def find_task(task: str | Callable[[Scenario], Result], folder: Path) -> Task:
+    """The task of a name, of a reference to a function relative to a folder, or of a function.
 
     Raises
     ------
     InputError
         If there is no such task.
     """
-    if is_reference(name):
-        found = load(name, folder)
+    if not isinstance(task, str):
+        return _own(task)
+    if is_reference(task):
+        found = load(task, folder)
         if not callable(found):
-            raise InputError(f"task {name!r} must be a function of a scenario; it is {found!r}")
-        return Task(name, found)
-    if name not in TASKS:
-        near = did_you_mean(name, TASKS) or f"; there are {', '.join(TASKS)}"
-        raise InputError(f"there is no task {name!r}{near}")
-    return Task(name, TASKS[name])
+            raise InputError(f"task {task!r} must be a function of a scenario; it is {found!r}")
+        return Task(task, found)
+    if task not in TASKS:
+        near = did_you_mean(task, TASKS) or f"; there are {', '.join(TASKS)}"
+        raise InputError(f"there is no task {task!r}{near}")
+    return Task(task, TASKS[task], COLUMNS[task])
+
+
+def _own(task: Any) -> Task:
+    """The task that a function is."""
+    for name, run in TASKS.items():
+        if task is run:
+            return Task(name, run, COLUMNS[name])
+    if not callable(task):
+        raise InputError(
+            f"task must be a name ({', '.join(TASKS)}, 'my_tasks.py:my_task') or a function of a "
+            f"scenario, not {task!r}"
+        )
+    try:
+        name = identity_of(task)
+    except InputError as error:
+        raise InputError(f"task: {error}") from None
+    return Task(name if is_reference(name) else f"mdpcloud:{name}", task)
 
 
 def compare(scenario: Scenario) -> Result:
@@ -196,4 +225,21 @@ TASKS: Mapping[str, Callable[[Scenario], Result]] = {
     "evaluate": evaluate,
     "index_properties": index_properties,
     "index_curves": index_curves,
+}
+
+_POLICY: Mapping[str, type] = {"policy": str, **dict.fromkeys(COST, float)}
+_TOLD: Mapping[str, type] = {"states": int, "notes": str, "status": str}
+COLUMNS: Mapping[str, Mapping[str, type]] = {
+    "compare": {
+        **_POLICY,
+        **dict.fromkeys(GAPS, float),
+        **dict.fromkeys(_with_ends("difference"), float),
+        "truncation": str,
+        **dict.fromkeys(_with_ends("optimum"), float),
+        "parameter": str,
+        **_TOLD,
+    },
+    "evaluate": {**_POLICY, **_TOLD},
+    "index_properties": PROPERTIES,
+    "index_curves": CURVES,
 }

@@ -2,7 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 import mdpcloud as mc
 from mdpcloud.study.making import system_name
+from mdpcloud.study.records.identity import sources_of
 from mdpcloud.study.study import Study
+from mdpcloud.study.tasks import TASKS
 from mdpcloud.systems import CloudRouting, Node
 
 SYSTEM = CloudRouting((Node(2, 2.0, 0.5), Node(3, 1.0, 0.5)), 3.0, 0.4)
@@ -105,6 +108,36 @@ def test_systems_of_different_classes_have_different_names_and_keys() -> None:
     assert len(keys) == 2
 
 
+def own_task(scenario: Any) -> dict[str, Any]:
+    return {"rows": [{"rate": scenario.system.arrival_rate}]}
+
+
+def task_of(factor: float) -> Callable[[Any], dict[str, Any]]:
+    return lambda scenario: {"rows": [{"rate": factor * scenario.system.arrival_rate}]}
+
+
+def test_a_task_may_be_a_function_known_by_its_name() -> None:
+    (one,) = Study.of([({}, SYSTEM)], task=own_task).instances
+    assert one.task.name == f"{__name__}:own_task"
+    assert one.content["task"] == one.task.name
+    assert one.task.run(one.scenario) == {"rows": [{"rate": 3.0}]}
+    assert sources_of(one.scenario, own_task)["own"]["task"]
+
+
+def test_functions_made_while_a_program_runs_are_told_apart_by_what_they_hold() -> None:
+    def key(task: Any) -> str:
+        return Study.of([({}, SYSTEM)], task=task).instances[0].key
+
+    assert key(task_of(2.0)) == key(task_of(2.0)) != key(task_of(3.0))
+
+
+def test_tasks_of_the_package_are_the_same_by_name_and_as_functions() -> None:
+    for name, run in TASKS.items():
+        by_name, by_function = (Study.of([({}, SYSTEM)], task=task) for task in (name, run))
+        assert by_name.instances[0].key == by_function.instances[0].key
+    assert Study.of([({}, SYSTEM)], task=mc.compare).task.name == "mdpcloud:compare"
+
+
 def made(points: Iterable[Any], *arguments: Any, **settings: Any) -> Study:
     return Study.of(points, *arguments, **settings)
 
@@ -127,6 +160,8 @@ def made(points: Iterable[Any], *arguments: Any, **settings: Any) -> Study:
         ([({}, SYSTEM)], {"name": 3}, "name must be a text, not 3"),
         ([({}, SYSTEM)], {"ties": "frst"}, "ties must be 'first' or 'last' or"),
         ([({}, SYSTEM)], {"task": "compar"}, "there is no task 'compar'; did you mean 'compare'?"),
+        ([({}, SYSTEM)], {"task": 3}, "task must be a name (compare, evaluate, index_properties"),
+        ([({}, SYSTEM)], {"task": threading.Lock().acquire}, "task: <"),
         ([({}, SYSTEM)], {"tolerance": math.nan}, "tolerance must be a finite number > 0"),
         ([({}, SYSTEM)], {"policies": []}, "policies must be names, or a mapping of names to"),
         ([({}, SYSTEM)], {"policies": [some_rule]}, "policies must be names, or a mapping"),
