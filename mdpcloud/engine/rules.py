@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ from mdpcloud.plugins import did_you_mean
 __all__ = [
     "action_number",
     "action_numbers",
+    "by_decision",
     "check_arguments",
     "hint",
-    "one_of_several",
     "policy",
     "policy_for",
 ]
@@ -102,39 +102,73 @@ def policy_for(problem: Problem, rules: Mapping[str, Any] | Any) -> Policy:
 
 
 def _by_decision(rules: Any, problem: Problem, decisions: Mapping[str, Any]) -> Mapping[str, Any]:
+    terms = [term.name for term in problem.terms]
+    if callable(rules) and decisions:
+        return by_decision(rules, list(decisions), terms)
     if len(decisions) == 1 and not _names_events(rules, problem, *decisions.values()):
         return {next(iter(decisions)): rules}
-    if callable(rules) and len(decisions) > 1:
-        check_arguments(rules, list(decisions))
-        return {name: partial(one_of_several, rules, name, list(decisions)) for name in decisions}
     if not isinstance(rules, Mapping):
         raise InputError(
             "give a rule per decision, as a mapping, or a function that returns a mapping; "
             f"decisions are {list(decisions)}"
         )
-    terms = [term.name for term in problem.terms]
     for name in rules:
         if name not in terms:
             raise InputError(f"the model has no event {name!r}{hint(name, terms)}")
     return rules
 
 
-def one_of_several(rule: Callable[[Any], Any], name: str, decisions: Sequence[str], x: Any) -> Any:
-    """What a rule of several decisions answers for one of them."""
-    answers = rule(x)
-    if not isinstance(answers, Mapping):
-        raise InputError(
-            f"a function that decides on {list(decisions)} must return a mapping from each of them "
-            f"to an action, not {answers!r}"
-        )
-    for key in answers:
-        if key not in decisions:
-            raise InputError(f"the rule returns an action for {key!r}{hint(key, decisions)}")
-    if name not in answers:
-        raise InputError(
-            f"the rule returns actions for {list(answers)}, but none for decision {name!r}"
-        )
-    return answers[name]
+def by_decision(
+    rule: Callable[[Any], Any], decisions: Sequence[str], events: Sequence[str]
+) -> dict[str, Callable[[Any], Any]]:
+    """The rule for each decision that a function of the state stands for.
+
+    Parameters
+    ----------
+    rule : function of the state
+        It returns a mapping from events to actions, or the action where there is one decision.
+    decisions : sequence of str
+        Events on which something is to be decided.
+    events : sequence of str
+        All events that a mapping may name.
+
+    Raises
+    ------
+    InputError
+        When it is no function of one argument.
+    """
+    check_arguments(rule, decisions[0] if len(decisions) == 1 else list(decisions))
+    return {name: _ForOne(rule, name, tuple(decisions), tuple(events)) for name in decisions}
+
+
+@dataclass(frozen=True, eq=False)
+class _ForOne:
+    """What a rule answers for one of the decisions."""
+
+    rule: Callable[[Any], Any]
+    name: str
+    decisions: tuple[str, ...]
+    events: tuple[str, ...]
+
+    def __call__(self, x: Any) -> Any:
+        answers = self.rule(x)
+        if not isinstance(answers, Mapping):
+            if len(self.decisions) == 1:
+                return answers
+            raise InputError(
+                f"a function that decides on {list(self.decisions)} must return a mapping from "
+                f"each of them to an action, not {answers!r}"
+            )
+        for key in answers:
+            if key not in self.events:
+                raise InputError(
+                    f"the rule returns an action for {key!r}{hint(key, self.decisions)}"
+                )
+        if self.name not in answers:
+            raise InputError(
+                f"the rule returns actions for {list(answers)}, but none for decision {self.name!r}"
+            )
+        return answers[self.name]
 
 
 def _names_events(rules: Any, problem: Problem, decision: tuple[int, TermInfo]) -> bool:

@@ -7,13 +7,12 @@ no action is told when such a state is met: its code is `NO_ACTION` until then.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdpcloud.engine.rules import action_number, check_arguments, hint, one_of_several
+from mdpcloud.engine.rules import action_number, by_decision, check_arguments, hint
 from mdpcloud.engine.terms import read_field
 from mdpcloud.errors import InputError
 from mdpcloud.model.event import Control, Event
@@ -22,6 +21,7 @@ from mdpcloud.model.model import Model, choices_of
 from mdpcloud.model.policy import Policy
 from mdpcloud.model.space import Axes, Lattice
 from mdpcloud.model.timed_policy import TimedPolicy
+from mdpcloud.simulate.separable import SeparableRule
 from mdpcloud.simulate.state_arrays import ByState, StateNumbers
 from mdpcloud.simulate.tracing import PartialGrid, Touched, axes_read, grid_over
 
@@ -69,15 +69,14 @@ def rules_by_event(model: Model, policy: Any) -> dict[str, Rule]:
                 raise InputError(f"the model has no event {name!r}{hint(name, names)}")
         return {event.name: policy[event.name] for event in several if event.name in policy}
     decisions = [several[0].name] if len(several) == 1 else _decisions(model, several)
+    if callable(policy) and decisions and not isinstance(policy, SeparableRule):
+        return by_decision(policy, decisions, names)
     if len(decisions) <= 1:
         return dict.fromkeys(decisions, policy)
-    if not callable(policy):
-        raise InputError(
-            "give a rule per decision, as a mapping, or a function that returns a mapping; "
-            f"decisions are {decisions}"
-        )
-    check_arguments(policy, decisions)
-    return {name: partial(one_of_several, policy, name, decisions) for name in decisions}
+    raise InputError(
+        "give a rule per decision, as a mapping, or a function that returns a mapping; "
+        f"decisions are {decisions}"
+    )
 
 
 def _is_of_one_event(

@@ -185,6 +185,24 @@ def test_one_function_may_decide_on_all_of_several(rule):
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [
+        lambda x: {"arrival": np.where(x.jobs < 2, "join", "lost"), "service": "service"},
+        lambda x: {"arrival": "join" if x.jobs < 2 else "lost"},
+    ],
+)
+def test_where_there_is_one_decision_a_function_may_return_a_mapping_too(rule):
+    """A model may have other events on which nothing is to be decided, which it may name."""
+    assert mc.policy(admission(), rule).table().tolist() == BELOW_TWO
+    simulated = mc.simulate(admission(), rule, rng=1, events=20_000)
+    assert (
+        simulated.gain.value == mc.simulate(admission(), BELOW_TWO, rng=1, events=20_000).gain.value
+    )
+    with refused("an action for 'arival'; did you mean 'arrival'?"):
+        mc.policy(admission(), lambda x: {"arival": 0})
+
+
+@pytest.mark.parametrize(
     ("rule", "said"),
     [
         (lambda x: "lost", "decides on ['arrival', 'second'] must return a mapping from each of"),
