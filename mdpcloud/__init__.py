@@ -169,6 +169,10 @@ class _Package(ModuleType):
         if not (name in _HOME and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as modules do, by name: programs that name the package are sent to workers."""
+        return import_module, (self.__name__,)
+
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
