@@ -195,7 +195,7 @@ class CompiledProblem:
         """States that a seeded walk visits, and how long it stays there; uncontrolled."""
         where = self.program, self.layout.targets, self._fixed
         cells, stays = kernels.walk(*where, self.layout.cell(0), jumps)
-        return cells if len(self.layout.targets) else self.layout.states(cells), stays
+        return self.layout.states(cells), stays
 
     def likely_state(self, jumps: int = 20_000) -> int:
         """A state where an uncontrolled problem is often: where a walk spends most time."""

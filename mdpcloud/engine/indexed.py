@@ -209,6 +209,10 @@ class IndexedLayout:
         """Cell of a state."""
         return state
 
+    def states(self, cells: Array) -> Array:
+        """Numbers of the states in some cells: the same."""
+        return cells
+
     def leaves(self, move: Transition) -> Array:
         """Where a move leaves the space."""
         return np.asarray(self.target(move) == self.n)

@@ -626,3 +626,12 @@ def test_an_action_that_is_far_too_dear_takes_no_digits_away(dear):
         lower, upper = mc.solve(model, solver=solver).bounds
         assert lower <= 1.5 <= upper
         assert upper - lower <= 1.5e-8
+
+
+@pytest.mark.parametrize("where", [None, lambda x: x.jobs < 1])
+def test_a_model_of_one_state_is_solved(where):
+    cheap, dear = mc.Action("cheap", cost=1.0), mc.Action("dear", cost=2.0)
+    space = mc.Lattice({"jobs": 0 if where is None else 3}, where=where)
+    solution = mc.solve(mc.Model(space, [mc.Event("job", 0.5, [cheap, dear])]))
+    assert solution.gain == pytest.approx(0.5)
+    assert solution.policy.table().tolist() == [0]
