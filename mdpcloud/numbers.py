@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 
-__all__ = ["agreed", "interval", "percent", "with_error", "with_half_width"]
+__all__ = ["agreed", "enclosing", "interval", "percent", "with_error", "with_half_width"]
 
 SIGNIFICANT = 10  # most significant digits of a value
 DECIMALS = 12  # most digits after the point
@@ -115,6 +116,26 @@ def agreed(lower: float, upper: float, decimals: int, scale: int = 1) -> str:
         if len(texts) == 1:
             return f"{texts.pop():f}"
     return interval(float(low), float(high))
+
+
+def enclosing(exact: Fraction | float, towards: float) -> float:
+    """The float next to an exact number, or the one after it in a direction, to enclose it.
+
+    Parameters
+    ----------
+    exact : Fraction or float
+    towards : float
+        -inf for a lower bound, inf for an upper one.
+
+    Examples
+    --------
+    >>> third = Fraction(1, 3)
+    >>> enclosing(third, -math.inf) < third < enclosing(third, math.inf)
+    True
+    """
+    found = float(exact)
+    encloses = found <= exact if towards < 0 else found >= exact
+    return found if encloses else math.nextafter(found, towards)
 
 
 def _resolved(width: float) -> int:

@@ -7,12 +7,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
 from mdpcloud.compare.optimum import Optimum
 from mdpcloud.compare.row import Row, family_record, simulation_record
+from mdpcloud.numbers import enclosing
 
 __all__ = ["Comparison"]
 
@@ -131,8 +133,8 @@ class Comparison:
         profit = None if earned is None else earned - best.cost
         return {
             "gap": None if small else (row.cost - best.cost) / best.cost,
-            "gap_lower": None if small else (row.lower - best.upper) / best.upper,
-            "gap_upper": None if small else (row.upper - best.lower) / best.lower,
+            "gap_lower": None if small else _gap_of(row.lower, best.upper, -math.inf),
+            "gap_upper": None if small else _gap_of(row.upper, best.lower, math.inf),
             "absolute_gap": row.cost - best.cost,
             "profit_gap": (row.cost - best.cost) / profit if profit and profit > 0 else None,
         }
@@ -147,6 +149,15 @@ class Comparison:
             "outside_rate": float(split.outside_rate),
             "shadow_price": float(split.shadow_price),
         }
+
+
+def _gap_of(cost: float, best: float, towards: float) -> float:
+    """A bound of the relative gap, rounded outwards."""
+    if not math.isfinite(cost):
+        return cost
+    if not math.isfinite(best):
+        return -1.0
+    return enclosing(Fraction(cost) / Fraction(best) - 1, towards)
 
 
 def _optimum(optimum: Optimum | None) -> dict[str, Any]:

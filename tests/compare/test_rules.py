@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -430,3 +431,15 @@ def test_an_evaluation_of_a_large_box_that_stalls_leaves_the_estimate(
     (row,) = evaluate_policies(LARGE, ["individually_optimal"])
     assert row.status == "estimated"
     assert row.states <= 900
+
+
+def test_the_bounds_of_a_relative_gap_are_rounded_outwards() -> None:
+    for price in np.linspace(0.1, 0.9, 9).tolist():
+        found = mc.compare(dataclasses.replace(SYSTEM, outside_cost=price))
+        best: Any = found.optimum
+        for row in found.rows:
+            gaps: Any = found.gaps(row)
+            least = Fraction(row.lower) / Fraction(best.upper) - 1
+            largest = Fraction(row.upper) / Fraction(best.lower) - 1
+            assert gaps["gap_lower"] <= least <= largest <= gaps["gap_upper"]
+            assert gaps["gap_upper"] - gaps["gap_lower"] <= 1.001 * float(largest - least) + 1e-15
