@@ -3,11 +3,13 @@
 A path is relative to a folder given by the caller, the scenario's. A file is executed once per
 content: two scenarios that name the same file get the same objects. They pickle: a process that
 unpickles them finds their file by the name of their module.
+
+A file may import its neighbours, the files below its folder. Python knows those by their names
+only, so that those of two folders would be mixed up; such a file is refused.
 """
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import hashlib
 import importlib
@@ -15,15 +17,22 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 from mdpcloud.errors import InputError
+from mdpcloud.neighbours import MixedUp, importable
 
-__all__ = ["did_you_mean", "is_reference", "load", "mistake_in_plugin", "nearest"]
+__all__ = [
+    "did_you_mean",
+    "is_reference",
+    "load",
+    "mistake_in_plugin",
+    "nearest",
+]
 
 _PREFIX = f"{__name__}.file_"
 __path__: list[str] = []  # so that modules can lie below this one
@@ -90,6 +99,8 @@ def _from_file(path: Path) -> ModuleType:
         raise InputError(f"file {path} cannot be read: {error.strerror}") from None
     try:
         return importlib.import_module(name)
+    except MixedUp:
+        raise
     except (Exception, SystemExit) as error:
         raise InputError(f"file {path} could not be loaded: {_summary(error)}") from error
 
@@ -117,21 +128,11 @@ class _Files(MetaPathFinder, Loader):
         """Run the file, without a cache of bytecode, whose clock is too coarse for quick edits."""
         origin = Path(str(module.__spec__ and module.__spec__.origin))
         module.__file__ = str(origin)
-        with _importable(origin.parent):
+        with importable(origin):
             exec(compile(origin.read_bytes(), origin, "exec"), vars(module))
 
 
 sys.meta_path.append(_Files())
-
-
-@contextlib.contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """Let a file that is being loaded import its neighbours; installed modules come first."""
-    sys.path.append(str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
 
 
 def _summary(error: BaseException) -> str:

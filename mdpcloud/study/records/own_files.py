@@ -1,32 +1,21 @@
 """The files behind a module of the user's own: its own, and those beside it that it imports.
 
-Imports are read from the text, at any depth and as far as they lead to files below the folder of
-the module, or of its package; what is installed is known by its version. This package has a hash of
-its own (`mdpcloud.study.records.identity.package_hash`), also where it lies beside the module.
-Modules that are only named while the code runs (``importlib.import_module``) and files of data are
-not found.
+`mdpcloud.neighbours` finds them, below the folder of the module or of its package. This package has
+a hash of its own (`mdpcloud.study.records.identity.package_hash`), also where it lies beside them.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import sys
-import sysconfig
-import warnings
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
-import mdpcloud
 from mdpcloud.errors import InputError
+from mdpcloud.neighbours import imported_files, is_installed
 from mdpcloud.study.records.plain import FILES
 
 __all__ = ["hash_of_module"]
-
-PACKAGE = Path(mdpcloud.__file__).resolve().parent
-Import = tuple[int, str]
-"""Number of leading dots, and what follows them."""
 
 
 def hash_of_module(name: str) -> str | None:
@@ -41,27 +30,16 @@ def hash_of_module(name: str) -> str | None:
     if file is None or not Path(file).is_file():
         return None
     path = Path(file).resolve()
-    if _is_installed(path):
+    if is_installed(path):
         return f"{_version(name)} {_hash(path.read_bytes())}"
     root = _root(name, path)
-    found = (
-        f"{one.relative_to(root).as_posix()} {_checked(one, name)}" for one in _behind(path, root)
-    )
+    behind = sorted({path} | imported_files(path, root))
+    found = (f"{one.relative_to(root).as_posix()} {_checked(one, name)}" for one in behind)
     return _hash("\n".join(found).encode())
 
 
 def _version(name: str) -> str:
     return str(getattr(sys.modules.get(name.partition(".")[0]), "__version__", ""))
-
-
-@cache
-def _installed() -> tuple[Path, ...]:
-    paths = sysconfig.get_paths()
-    return tuple(Path(paths[name]).resolve() for name in ("stdlib", "platlib", "purelib"))
-
-
-def _is_installed(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in _installed())
 
 
 def _root(name: str, path: Path) -> Path:
@@ -103,50 +81,3 @@ def _first(path: Path) -> str:
 
 def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-# --- imports --------------------------------------------------------------------------------------
-
-
-def _behind(path: Path, root: Path) -> list[Path]:
-    """A file and all that it imports below a folder, in order."""
-    found, left = {path}, [path]
-    while left:
-        one = left.pop()
-        more = {file for what in _imports(one.read_bytes()) for file in _files(what, one, root)}
-        left += more - found
-        found |= more
-    return sorted(found)
-
-
-@lru_cache(maxsize=256)
-def _imports(source: bytes) -> frozenset[Import]:
-    """What a text imports."""
-    try:
-        with warnings.catch_warnings():  # of which the author has been told by now
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):  # as of compiled modules
-        return frozenset()
-    return frozenset(one for node in ast.walk(tree) for one in _imported(node))
-
-
-def _imported(node: ast.AST) -> Iterator[Import]:
-    if isinstance(node, ast.Import):
-        yield from ((0, one.name) for one in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        for one in node.names:
-            yield node.level, f"{node.module}.{one.name}" if node.module else one.name
-
-
-def _files(what: Import, importer: Path, root: Path) -> Iterator[Path]:
-    """Files below a folder that are run by an import: those of its packages too."""
-    level, name = what
-    folder = importer.parents[min(level, len(importer.parents)) - 1] if level else root
-    for part in name.split("."):
-        if not folder.is_relative_to(root) or folder / part == PACKAGE:
-            return
-        for place in (folder / f"{part}.py", folder / part / "__init__.py"):
-            if place.is_file():
-                yield place
-        folder = folder / part

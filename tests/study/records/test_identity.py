@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import mdpcloud
 from mdpcloud.errors import InputError
 from mdpcloud.laws import Deterministic, Erlang, Exponential, Lognormal
+from mdpcloud.neighbours import imports_of
 from mdpcloud.plugins import load
 from mdpcloud.scenario import CompareSettings, Discount, Scenario, SolveSettings, read_scenario
 from mdpcloud.simulate.settings import SimulateSettings
@@ -33,7 +34,6 @@ from mdpcloud.study.records.identity import (
     sources_of,
 )
 from mdpcloud.study.records.own import hash_of, identity_of
-from mdpcloud.study.records.own_files import _imports
 from mdpcloud.systems import CloudRouting, Node
 
 NODE = Node(2, 1.0, 0.5)
@@ -41,8 +41,8 @@ SYSTEM = CloudRouting((NODE, Node(1, 2.0, 0.5)), 3.0, outside_cost=0.4)
 
 
 def scenario(system: Any = SYSTEM, policies: Any = None, **parts: Any) -> Scenario:
-    (one,) = Study.of([({}, system)], policies).instances
-    return replace(one.scenario, **parts)
+    (one,) = Study.of([({}, system)]).instances
+    return replace(one.scenario, compare=CompareSettings(policies), **parts)
 
 
 def key(one: Scenario, task: str = "compare") -> str:
@@ -331,7 +331,9 @@ def test_every_module_of_studies_that_tasks_import_counts() -> None:
 def imported(path: Path) -> set[str]:
     """Modules of studies that another imports."""
     folder = PACKAGE / "study"
-    names = (name for _, name in _imports(path.read_bytes()) if name.startswith("mdpcloud.study."))
+    names = (
+        name for _, name in imports_of(path.read_bytes()) if name.startswith("mdpcloud.study.")
+    )
     steps = [name.split(".")[2:] for name in names]
     files = {"/".join(one[:length]) + ".py" for one in steps for length in (1, 2)}
     return {file for file in files if (folder / file).is_file()}
@@ -343,7 +345,11 @@ from pathlib import Path
 from mdpcloud.study.records.identity import sources_of, content_of, key_of
 from mdpcloud.scenario import read_scenario
 from mdpcloud.study.tasks import find_task
+from mdpcloud.neighbours import _known
 for folder in sys.argv[1:]:
+    _known.clear()  # as in another process
+    for name in ("near", "farther", "rules"):
+        sys.modules.pop(name, None)
     one = read_scenario(Path(folder) / "base.toml")
     task = find_task("tasks.py:run", Path(folder))
     made = __import__("dataclasses").replace(one.compare, policies={"made": task.run(3)})
@@ -415,11 +421,11 @@ def test_every_file_behind_a_rule_counts_and_no_other_in_any_process(tmp_path: P
     ],
 )
 def test_imports_are_read_from_the_text(source: bytes, expected: set[tuple[int, str]]) -> None:
-    assert _imports(source) == expected
+    assert imports_of(source) == expected
 
 
 def test_a_file_that_has_changed_since_it_was_loaded_is_an_error(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
+    folder = folder_of(tmp_path, **{"farther.py": "LIMIT = 1\n"})
     first = load("rules.py:wait", folder)
     before = hash_of(first)
     (folder / "near.py").write_text("import farther\ndef first(x):\n    return 2\n")
