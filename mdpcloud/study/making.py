@@ -18,6 +18,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.scenario import CompareSettings, Scenario, SolveSettings
 from mdpcloud.scenario.settings import Ties
 from mdpcloud.study.file.axes import TAKEN
+from mdpcloud.study.output_mistakes import labels_of, mistakes_in_columns, mistakes_in_names
 from mdpcloud.study.outputs import Outputs
 from mdpcloud.study.study import Instance, Label, Study
 from mdpcloud.study.tasks import find_task
@@ -49,7 +50,12 @@ def study_of(
     )
     if not instances:
         raise InputError("a study needs at least one point; there is none")
-    return Study(name, instances, does, outputs or Outputs())
+    wanted = outputs or Outputs()
+    mistakes = [*mistakes_in_columns(wanted, does, labels_of(instances))]
+    mistakes += mistakes_in_names(wanted, instances)
+    if mistakes:
+        raise InputError("\n".join(mistakes))
+    return Study(name, instances, does, wanted)
 
 
 def _pair(number: int, point: Any) -> tuple[dict[str, Label], Any]:

@@ -16,6 +16,7 @@ __all__ = ["Figure", "Outputs", "Table", "Where"]
 Text: TypeAlias = Annotated[str, MinLen(1)]
 Where: TypeAlias = Mapping[str, Any]
 """Name of a column to its value, or to a list of values; only such rows count."""
+NEVER_LOGARITHMIC = {"lines": "", "distribution": "y", "bars": "xy"}
 FORBIDDEN = '/\\:*?"<>|'  # in names of files, on one system or another
 
 
@@ -76,7 +77,7 @@ class Figure:
         ``y`` against the axis ``x``; the share of the instances whose ``y`` is at most a value; or
         the mean of ``y`` over the instances at each value of the column ``x``.
     x : str, optional
-        Axis, for lines and bars; by default the only one that nothing else names.
+        Axis, for lines and bars only; by default the only one that nothing else names.
     y : str
         Column.
     curves : str
@@ -86,7 +87,7 @@ class Figure:
     where : mapping, optional
         Which rows of the results count.
     logarithmic : {"", "x", "y", "xy"}, optional
-        By default "x" for a distribution of gaps, else "".
+        By default "x" for a distribution of gaps, else ""; bars have none, distributions no "y".
     columns : int
         Panels in a row.
     width : {"column", "page"}
@@ -112,6 +113,11 @@ class Figure:
     def __post_init__(self) -> None:
         validate(self)
         _check_name(self.name, "Figure")
+        if self.kind == "distribution" and self.x is not None:
+            raise InputError("Figure: x: a distribution has none: it is that of y")
+        for axis in self.logarithmic or "":
+            if axis in NEVER_LOGARITHMIC[self.kind]:
+                raise InputError(f"Figure: logarithmic: {axis!r} cannot be for kind {self.kind!r}")
 
 
 @dataclass(frozen=True)

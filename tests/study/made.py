@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -33,7 +33,8 @@ def system(number: int) -> mc.systems.CloudRouting:
 
 def results_of(points: Sequence[Point], outputs: Outputs | None = None) -> Results:
     labels = [point.labels for point in points]
-    study = Study.of(zip(labels, map(system, range(len(points))), strict=True), outputs=outputs)
+    study = Study.of(zip(labels, map(system, range(len(points))), strict=True))
+    study = replace(study, outputs=outputs or study.outputs)  # which may want what is not there
     records = {
         one.key: {
             "status": point.status,

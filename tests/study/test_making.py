@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mdpcloud as mc
+from mdpcloud.study import Outputs, Table
 from mdpcloud.study.making import system_name
 from mdpcloud.study.records.identity import sources_of
 from mdpcloud.study.study import Study
@@ -95,7 +96,8 @@ def test_policies_are_names_or_a_mapping() -> None:
 
     assert policies(None) is None
     assert policies("restless_bandit") == {"restless_bandit": "restless_bandit"}
-    assert policies(iter(["a", "b"])) == {"a": "a", "b": "b"}
+    names = ["restless_bandit", "policy_improvement"]
+    assert policies(iter(names)) == dict(zip(names, names, strict=True))
     assert policies({"mine": some_rule}) == {"mine": some_rule}
 
 
@@ -164,6 +166,21 @@ def made(points: Iterable[Any], *arguments: Any, **settings: Any) -> Study:
         ([({}, SYSTEM)], {"task": threading.Lock().acquire}, "task: <"),
         ([({}, SYSTEM)], {"tolerance": math.nan}, "tolerance must be a finite number > 0"),
         ([({}, SYSTEM)], {"policies": []}, "policies must be names, or a mapping of names to"),
+        ([({}, SYSTEM)], {"policies": ["restles_bandit"]}, "did you mean 'restless_bandit'?"),
+        (
+            [({}, SYSTEM)],
+            {"outputs": Outputs(("mean_job",))},
+            "measures[0]: there is no 'mean_job'",
+        ),
+        (
+            [({"load": 1}, SYSTEM)],
+            {
+                "outputs": Outputs(
+                    tables=(Table(by=("laod",)), Table(value="gap", where={"load": 2}))
+                )
+            },
+            "tables[0].by: there is no column 'laod'; did you mean 'load'?",
+        ),
         ([({}, SYSTEM)], {"policies": [some_rule]}, "policies must be names, or a mapping"),
         ([({}, SYSTEM)], {"policies": {3: some_rule}}, "there is 3"),
     ],

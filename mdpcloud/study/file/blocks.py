@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,11 @@ from mdpcloud.study.file.changes import Target, find_target
 from mdpcloud.study.file.expanding import Change, Draft, apply, clashes, size_of
 from mdpcloud.study.file.grids import LARGEST
 from mdpcloud.study.file.settings import Block
+from mdpcloud.study.output_mistakes import Values
+from mdpcloud.study.study import Label
 from mdpcloud.systems.registry import find_system
 
-__all__ = ["Base", "Part", "parts_of"]
+__all__ = ["Base", "Part", "labels_in", "parts_of"]
 
 BLOCK = "block"  # column of the names of blocks
 
@@ -109,6 +111,25 @@ def parts_of(
     if not mistakes:
         mistakes += _too_many(parts)
     return [] if mistakes else [_part(*part, mistakes) for part in parts]
+
+
+def labels_in(axes: Sequence[Axis], blocks: Sequence[Block]) -> Values:
+    """Labels of the instances of a study, and what stands there."""
+    parts = [{BLOCK: {block.name}} | _values([*axes, *block.axes]) for block in blocks]
+    parts = parts or [_values(axes)]
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {
+        name: dict.fromkeys(value for part in parts for value in part.get(name, (None,))).keys()
+        for name in names
+    }
+
+
+def _values(axes: Sequence[Axis]) -> dict[str, Collection[Label]]:
+    return {
+        name: dict.fromkeys(point.labels[name] for point in axis.all_points).keys()
+        for axis in axes
+        for name in axis.columns
+    }
 
 
 _Fixed = list[tuple[str, Change]]  # with their places in the study's file

@@ -17,12 +17,13 @@ from typing import Any, NoReturn
 
 from mdpcloud.errors import InputError
 from mdpcloud.scenario.reading import parse
-from mdpcloud.study.file.blocks import Base, parts_of
+from mdpcloud.study.file.blocks import Base, labels_in, parts_of
 from mdpcloud.study.file.checking import instances_of, of_base
 from mdpcloud.study.file.paths import put
 from mdpcloud.study.file.settings import check_tables
+from mdpcloud.study.output_mistakes import mistakes_in_columns, mistakes_in_names
 from mdpcloud.study.outputs import Outputs
-from mdpcloud.study.study import Study
+from mdpcloud.study.study import Instance, Study
 from mdpcloud.study.tasks import Task, find_task
 
 __all__ = ["read_study"]
@@ -58,16 +59,30 @@ def read_study(path: str | PathLike[str]) -> Study:
     tables = check_tables(document, mistakes)
     task = _task(document, file, mistakes)
     base = _base(document, content, file, mistakes)
-    if mistakes or tables is None or task is None or base is None:
+    if tables is None or task is None or base is None:
         _refuse(file, [*mistakes, *(of_base(base) if base else ())])
-    parts = parts_of(base, tables.set, tables.axes, tables.blocks, mistakes)
-    if mistakes:
-        _refuse(file, [*mistakes, *of_base(base)])
-    instances = instances_of(base, parts, task, mistakes)
+    outputs = Outputs(tables.measures, tables.tables, tables.figures)
+    labels = labels_in(tables.axes, tables.blocks)
+    mistakes += mistakes_in_columns(outputs, task, labels)
+    instances = _instances(base, tables, task, mistakes, file)
+    mistakes += mistakes_in_names(outputs, instances)
     if mistakes:
         _refuse(file, mistakes)
-    outputs = Outputs(tables.measures, tables.tables, tables.figures)
     return Study(tables.name or file.stem, instances, task, outputs, file)
+
+
+def _instances(
+    base: Base, tables: Any, task: Task, known: list[str], file: Path
+) -> tuple[Instance, ...]:
+    """All instances; refuses the file where anything is wrong with them, or is known already."""
+    mistakes: list[str] = []
+    parts = parts_of(base, tables.set, tables.axes, tables.blocks, mistakes)
+    if mistakes:
+        _refuse(file, [*known, *mistakes, *of_base(base)])
+    instances = instances_of(base, parts, task, mistakes)
+    if mistakes:
+        _refuse(file, [*known, *mistakes])
+    return instances
 
 
 def _check_kind(document: Mapping[str, Any], file: Path) -> None:

@@ -13,12 +13,6 @@ from mdpcloud.study.outputs import Figure
 
 __all__ = ["check_logarithmic"]
 
-NONE = {
-    "lines": "x is no number",
-    "distribution": "a distribution has none",
-    "bars": "a figure of bars has none",
-}
-
 
 def check_logarithmic(figure: Figure, panels: Sequence[Panel]) -> None:
     """Refuse a logarithmic axis that has no place for what a figure shows.
@@ -30,7 +24,7 @@ def check_logarithmic(figure: Figure, panels: Sequence[Panel]) -> None:
     wanted = figure.logarithmic or ""
     for axis in wanted:
         if axis not in panels[0].logarithmic:
-            why = NONE[figure.kind]
+            why = f"{axis} is no number"
             raise InputError(f"figure {figure.name!r}: logarithmic: {axis!r} cannot be: {why}")
     for axis in panels[0].logarithmic:
         column = figure.x if (axis == "x" and figure.kind == "lines") else figure.y

@@ -158,11 +158,7 @@ def _check_columns(first: Row, figure: Figure) -> None:
 
 def _with_x(rows: Rows, axes: tuple[str, ...], figure: Figure) -> Figure:
     """The figure with the axis along which it runs, if it needs one."""
-    if figure.kind == "distribution":
-        if figure.x is not None:
-            raise InputError(f"{_of(figure)}: a distribution has no x: it is that of y")
-        return figure
-    if figure.x is not None:
+    if figure.kind == "distribution" or figure.x is not None:
         return figure
     taken = {figure.curves, *figure.panels, *(figure.where or {})}
     free = [name for name in axes if name not in taken and len({row[name] for row in rows}) > 1]

@@ -410,13 +410,17 @@ def test_outputs_are_those_of_the_file(folder: Path) -> None:
         name = "the loads"
         task = "evaluate"
         measures = ["mean_jobs[0]"]
+        [[axes]]
+        path = "load"
+        values = [0.5, 1.0]
         [[tables]]
         name = "costs"
         value = "cost"
         by = ["load"]
         [[figures]]
-        name = "gaps"
+        name = "costs"
         x = "load"
+        y = "mean_jobs[0]_upper"
         where = { policy = ["policy_improvement"] }
         """,
     )
@@ -431,6 +435,36 @@ def test_outputs_are_those_of_the_file(folder: Path) -> None:
 
 
 # --- mistakes -------------------------------------------------------------------------------------
+
+
+def test_mistakes_of_outputs_are_told_beside_all_others(folder: Path) -> None:
+    assert mistakes(
+        folder,
+        """
+        task = "evaluate"
+        [[axes]]
+        path = "laod"
+        label = "load"
+        values = [0.5, 1.0]
+        [[blocks]]
+        name = "one"
+        [[blocks.axes]]
+        path = "parameters.arrival_rate"
+        label = "rate"
+        values = [-1.0]
+        [[tables]]
+        name = "costs"
+        value = "gap"
+        by = ["block", "rate"]
+        where = { load = 1.5, block = ["one", "two"] }
+        """,
+    ) == [
+        "tables[0].value: there is no column 'gap'; there are instance, block, load, rate, policy, "
+        "cost, lower, upper, states, notes, status, error, key; what `measures` names has columns "
+        "too",
+        "tables[0].where: no row has load = 1.5; there are 0.5, 1.0",
+        "axes[0]: 'laod' is neither a path nor is there a method with_laod; did you mean 'load'?",
+    ]
 
 
 def mistakes(folder: Path, text: str, base: str = 'base = "bases/two.toml"') -> list[str]:

@@ -394,18 +394,9 @@ def test_notes_are_told(tmp_path: Path) -> None:
         (Figure("f", x="load", where={"polcy": "a"}), "where: there is no column 'polcy'; did you"),
         (Figure("f", x="load", where={"policy": "BS"}), "no row has policy = 'BS'; there are 'opt"),
         (
-            Figure("f", "distribution", logarithmic="xy"),
-            "logarithmic: 'y' cannot be: a distribution has none",
-        ),
-        (
-            Figure("f", "bars", x="load", logarithmic="y"),
-            "'y' cannot be: a figure of bars has none",
-        ),
-        (
             Figure("f", x="deadline", where={"load": 1.0}, logarithmic="x"),
             "'x' cannot be: x is no number",
         ),
-        (Figure("f", "distribution", x="load"), "figure 'f': a distribution has no x"),
         (Figure("f", x="load", panels=("deadline",), y="note"), "must hold numbers: 'bernoulli"),
         (Figure("f", x="load", title=r"$\lamda$"), "cannot be drawn"),
         (
