@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpcloud.errors import InputError
-from mdpcloud.numbers import agreed, interval
+from mdpcloud.numbers import agreed, interval, with_half_width
 from mdpcloud.study.outputs import Table
 from mdpcloud.study.records.garbage import no_collections
 from mdpcloud.study.records.record import DONE
 from mdpcloud.study.records.temporary import replace_file
 from mdpcloud.study.reports import markup
-from mdpcloud.study.reports.exactness import OPTIMUM
+from mdpcloud.study.reports.exactness import OPTIMUM, SIMULATED
 from mdpcloud.study.reports.selection import Selected, select
 from mdpcloud.study.reports.statistics import Bounded, Statistics, statistics_of
 from mdpcloud.study.reports.words import FRACTIONS, label_text, notes_of, title_of
@@ -36,6 +36,7 @@ PERCENT = 100
 DECIMALS = (2, 4)  # least and most of a share in per cent
 SIGNIFICANT = 5  # digits of the largest of other numbers
 SMALL = 1e-4  # below it numbers are told with their power of ten
+SHARP = 1e-4  # relative width of bounds up to which simulated numbers are told like others
 LONGEST = 40  # characters of the labels of an instance in a cell
 LANGUAGES = {"txt": "text", "md": "markdown", "tex": "latex"}
 
@@ -234,7 +235,8 @@ def _cells(selected: Selected, lines: Sequence[Statistics]) -> list[tuple[str, s
         ends = [abs(end) for number in numbers for end in number if math.isfinite(end)]
         decimals = _decimals(max(ends, default=0.0))
     scale = PERCENT if selected.table.value in FRACTIONS else 1
-    cells = [_cell(number, decimals, scale) for number in numbers]
+    cell = _simulated_cell if SIMULATED in selected.kinds else _cell
+    cells = [cell(number, decimals, scale) for number in numbers]
     return list(zip(cells[::3], cells[1::3], cells[2::3], strict=True))
 
 
@@ -246,6 +248,14 @@ def _cell(number: Bounded, decimals: int | None, scale: int) -> str:
     if decimals is None:
         return _with_power(number)
     return agreed(number.lower, number.upper, decimals, scale)
+
+
+def _simulated_cell(number: Bounded, decimals: int | None, scale: int) -> str:
+    """A number with half of its interval; of simulated ones few digits are certain."""
+    value, lower, upper = (scale * end for end in number)
+    if not upper - lower > SHARP * abs(value) or not math.isfinite(upper - lower):
+        return _cell(number, decimals, scale)
+    return " ".join(with_half_width(value, lower, upper))
 
 
 def _with_power(number: Bounded) -> str:

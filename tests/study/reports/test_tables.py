@@ -362,6 +362,35 @@ def test_every_printed_digit_follows_from_the_bounds(numbers: list[Bounded], sha
         assert ends[0] - unit / 2 <= low <= high <= ends[-1] + unit / 2
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.01, 100.0), st.floats(0.001, 0.5)), min_size=1, max_size=4),
+    st.sampled_from([("gap", 100), ("cost", 1)]),
+)
+def test_simulated_numbers_are_told_with_half_of_their_intervals(
+    numbers: list[tuple[float, float]], what: tuple[str, int]
+) -> None:
+    column, scale = what
+    points = [
+        Point({"load": i}, [policy("a", value, width * value, status="simulated")])
+        for i, (value, width) in enumerate(numbers)
+    ]
+    found = summary(results_of(points), Table(value=column))
+    (line,) = found.statistics
+    for cell, one in zip(
+        found.grid.lines[0][2:5], (line.median, line.high, line.worst), strict=True
+    ):
+        if "±" not in cell:
+            assert one.upper - one.lower <= 1e-4 * abs(one.value)
+            continue
+        value, half = (float(part) for part in cell.split(" ± "))
+        digits = cell.split(" ± ")[1].replace(".", "").strip("0")
+        assert len(digits) <= 2
+        assert value - half <= scale * one.lower + 1e-8 * half
+        assert value + half >= scale * one.upper - 1e-8 * half
+        assert half <= 1.2 * scale * (one.upper - one.lower)
+
+
 def test_names_that_people_could_not_tell_apart_are_spelt_out() -> None:
     rows = [policy(name, 0.5) for name in ("x.py:fast", "y.py:fast", "z.py:slow_one")]
     lines = summary(results_of([Point({}, rows)])).grid.lines
