@@ -49,10 +49,12 @@ def instances_of(
     return found
 
 
-def of_base(base: Base) -> Iterator[str]:
-    """What is wrong with a base by itself, but for what changes may yet bring."""
+def of_base(base: Base, parts: Sequence[Part] = ()) -> Iterator[str]:
+    """What is wrong with a base by itself, or with parts, but for what changes may yet bring."""
     draft = Draft(base.document, (), {})
-    for message in _Checker(base).general(Part(draft, [], [], [], draft)):
+    checker = _Checker(base)
+    found = (checker.general(part) for part in parts or [Part(draft, [], [], [], draft)])
+    for message in dict.fromkeys(itertools.chain.from_iterable(found)):
         if " is missing; " not in message:
             yield message
 

@@ -56,15 +56,17 @@ def read_study(path: str | PathLike[str]) -> Study:
     content, document = parse(file, "study")
     _check_kind(document, file)
     mistakes: list[str] = []
-    tables = check_tables(document, mistakes)
+    tables, wrong = check_tables(document, mistakes)
     task = _task(document, file, mistakes)
     base = _base(document, content, file, mistakes)
-    if tables is None or task is None or base is None:
-        _refuse(file, [*mistakes, *(of_base(base) if base else ())])
     outputs = Outputs(tables.measures, tables.tables, tables.figures)
-    labels = labels_in(tables.axes, tables.blocks)
-    mistakes += mistakes_in_columns(outputs, task, labels)
-    instances = _instances(base, tables, task, mistakes, file)
+    if task is not None and not wrong & {"axes", "blocks", "measures"}:
+        labels = labels_in(tables.axes, tables.blocks)
+        mistakes += mistakes_in_columns(outputs, task, labels)
+    if base is None:
+        _refuse(file, mistakes)
+    instances = _instances(base, tables, None if wrong else task, mistakes, file)
+    assert task is not None
     mistakes += mistakes_in_names(outputs, instances)
     if mistakes:
         _refuse(file, mistakes)
@@ -72,13 +74,13 @@ def read_study(path: str | PathLike[str]) -> Study:
 
 
 def _instances(
-    base: Base, tables: Any, task: Task, known: list[str], file: Path
+    base: Base, tables: Any, task: Task | None, known: list[str], file: Path
 ) -> tuple[Instance, ...]:
-    """All instances; refuses the file where anything is wrong with them, or is known already."""
+    """All instances; refuses the file where anything is wrong with them, or there is no task."""
     mistakes: list[str] = []
     parts = parts_of(base, tables.set, tables.axes, tables.blocks, mistakes)
-    if mistakes:
-        _refuse(file, [*known, *mistakes, *of_base(base)])
+    if mistakes or task is None:
+        _refuse(file, [*known, *mistakes, *of_base(base, parts)])
     instances = instances_of(base, parts, task, mistakes)
     if mistakes:
         _refuse(file, [*known, *mistakes])

@@ -63,20 +63,33 @@ DEFAULTS: Mapping[str, Any] = {
     "tables": (Table(),),
     "figures": (),
 }
+LISTS = ("axes", "blocks", "tables", "figures")
 
 
-def check_tables(document: Mapping[str, Any], mistakes: list[str]) -> Any:
-    """Checked content of a study file, its keys as attributes; None if there are mistakes."""
+def check_tables(document: Mapping[str, Any], mistakes: list[str]) -> tuple[Any, set[str]]:
+    """Checked content of a study file, its keys as attributes, and the keys that are wrong.
+
+    What is wrong with them is appended to the mistakes; they have their defaults.
+    """
     from pydantic import ValidationError
 
+    single = [name for name in LISTS if isinstance(document.get(name), Mapping)]
+    mistakes += [f"{name} must be a list of tables: [[{name}]], not [{name}]" for name in single]
+    rest = {name: value for name, value in document.items() if name not in single}
+    wrong = {*single}
     try:
-        found: Any = _model().model_validate_json(json.dumps(document, default=str))
+        found: Any = _checked(rest)
     except ValidationError as error:
         mistakes += [message for _, message in in_words(error.errors(), KEYS)]
-        return None
+        wrong |= {str(one["loc"][0]) for one in error.errors()}
+        found = _checked({"format": 1} | {k: v for k, v in rest.items() if k not in wrong})
     for what in ("blocks", "tables", "figures"):
         mistakes += _names_twice(what, getattr(found, what))
-    return found
+    return found, wrong
+
+
+def _checked(document: Mapping[str, Any]) -> Any:
+    return _model().model_validate_json(json.dumps(document, default=str))
 
 
 @cache

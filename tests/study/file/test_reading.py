@@ -437,6 +437,32 @@ def test_outputs_are_those_of_the_file(folder: Path) -> None:
 # --- mistakes -------------------------------------------------------------------------------------
 
 
+def test_what_is_wrong_with_one_key_hides_nothing_of_the_others(folder: Path) -> None:
+    assert mistakes(
+        folder,
+        """
+        task = "comparre"
+        policies = ["restless_bandit", "policy_improvment"]
+        set = { "parameters.outside_costs" = 0.3, "solve.tolerence" = 1e-6 }
+        figures = [{ name = "f", kind = "pie" }]
+        [[axes]]
+        path = "parameters.arrival_rat"
+        values = [1.0]
+        [tables]
+        name = "t"
+        """,
+    ) == [
+        "tables must be a list of tables: [[tables]], not [tables]",
+        "figures[0].kind must be 'lines' or 'distribution' or 'bars', not 'pie'",
+        "task: there is no task 'comparre'; did you mean 'compare'?",
+        "set: parameters.outside_costs is not known; did you mean 'outside_cost'?",
+        "axes[0]: parameters.arrival_rat is not known; did you mean 'arrival_rate'?",
+        "set: solve.tolerence is not known; did you mean 'tolerance'?",
+        "policies[1]: the system has no policy 'policy_improvment'; did you mean "
+        "'policy_improvement'?",
+    ]
+
+
 def test_mistakes_of_outputs_are_told_beside_all_others(folder: Path) -> None:
     assert mistakes(
         folder,
@@ -675,7 +701,7 @@ def test_mistakes_of_the_base_are_told_with_those_of_the_study(folder: Path) -> 
     found = mistakes(folder, study_wrong, 'base = "bases/wrong.toml"')
     assert found[1:] == [wrong]
     found = mistakes(folder, f"polices = []\n{study_wrong}", 'base = "bases/wrong.toml"')
-    assert found[1:] == [wrong]
+    assert found[2:] == [wrong]
 
 
 def test_the_same_mistake_of_several_instances_is_told_once(folder: Path) -> None:
