@@ -1,11 +1,15 @@
 """From exceptions to exit codes: 0 done, 1 did not converge, 2 bad input. No traceback.
 
+When nobody reads on, as after ``| head``, the command ends in silence, code 141 as in shells.
+
 Ctrl-C while something is solved stops with what is known so far, code 1; before, or in the user's
 own code, there is nothing to print, and the code is 130.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +23,7 @@ __all__ = ["exit_codes", "say"]
 NOT_CONVERGED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # as shells have it
+UNREAD = 141
 
 
 def say(message: str) -> None:
@@ -31,6 +36,11 @@ def exit_codes() -> Iterator[None]:
     """Turn the package's exceptions, and those of the user's own code, into messages and codes."""
     try:
         yield
+    except typer.Exit:
+        raise
+    except BrokenPipeError:
+        _leave_output()
+        raise typer.Exit(UNREAD) from None
     except mc.SolveError as error:
         plain = isinstance(error, mc.InfeasibleError) or "did not converge" in str(error)
         say(str(error) if plain else f"did not converge: {error}")
@@ -59,6 +69,12 @@ def exit_codes() -> Iterator[None]:
             raise
         say(f"error: {mistake}")
         raise typer.Exit(BAD_INPUT) from error
+
+
+def _leave_output() -> None:
+    """Let what is still to be printed, at the end of the process at the latest, go nowhere."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _so_far(partial: object) -> Iterator[str]:

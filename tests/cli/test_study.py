@@ -180,5 +180,22 @@ def test_an_interrupted_study_says_how_to_go_on(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "of 30 kept; go on with: mdpcloud study prices.toml --resume" in told
+    assert told.splitlines()[-1].startswith("interrupted: ")
+    assert told.endswith(" of 30 kept; go on with: mdpcloud study prices.toml --resume\n")
     assert "Traceback" not in told
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="pipes are those of POSIX")
+def test_a_list_that_nobody_reads_on_ends_in_silence(folder: Path) -> None:
+    text = STUDY.replace("values = [0.3, 0.4, 0.5]", "first = 0.1\nlast = 0.9\npoints = 3000")
+    (folder / "prices.toml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mdpcloud", "study", "prices.toml", "--dry-run"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        told = process.stderr.read()
+    assert (process.returncode, told) == (141, "")
