@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -53,6 +54,10 @@ def _raise(error: BaseException) -> Any:
     raise error
 
 
+class Mine(Exception):
+    pass
+
+
 def _loop(_: Spot) -> None:
     while True:
         pass
@@ -70,6 +75,17 @@ def _stubborn(_: Spot) -> None:
 def _stubborn_enough(seen: list[int] = []) -> bool:  # noqa: B006
     seen.append(1)
     return len(seen) > 2
+
+
+def _stubborn_for_ever(_: Spot) -> None:
+    while True:
+        with contextlib.suppress(BaseException):
+            time.sleep(60)
+
+
+def _hold(_: Spot) -> None:
+    """Be long in compiled code that hears no signal and lets no other thread run."""
+    sum(range(10**12))
 
 
 def _die(_: Spot) -> None:
@@ -99,7 +115,11 @@ DOES: Mapping[str, Callable[[Spot], Any]] = {
     "die": _die,
     "die first": _die_first,
     "leave": _leave,
+    "stubborn for ever": _stubborn_for_ever,
+    "hold": _hold,
     "fill": _fill,
+    "mine": lambda _: _raise(Mine("x" * 10_000 + "\udcff")),
+    "surrogate": lambda _: _raise(ValueError("no file a\udcff")),
     "raise": lambda spot: _raise(KeyError(f"number {spot.number}")),
     "input": lambda _: _raise(InputError("servers must be >= 1, not 0")),
     "unsolved": lambda _: _raise(

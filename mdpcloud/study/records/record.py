@@ -39,6 +39,7 @@ __all__ = [
     "is_newer",
     "make_record",
     "plain",
+    "sayable",
     "to_text",
     "why_unsound",
 ]
@@ -91,6 +92,19 @@ def _hash(raw: bytes) -> str:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def sayable(text: str) -> str:
+    r"""A text with its half surrogates written out, which no file and no terminal can hold.
+
+    They are in names of files that are not UTF-8, and so in the errors of opening these.
+
+    Examples
+    --------
+    >>> print(sayable("no file a\udcff"))
+    no file a\udcff
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def to_text(record: Record) -> str:

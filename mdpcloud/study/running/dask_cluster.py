@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEALTH", "check_workers", "connect", "find_scheduler", "own_cluster"]
 
-PATIENCE = 5.0  # seconds for the scheduler's first answer, and until a lack of workers is told
+PATIENCE = 4.0  # seconds for the scheduler's first answer, and until a lack of workers is told
 SILENCE = 2.0  # seconds for each of its later answers
 DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """Run by workers of this machine: signals of the terminal are for the main process."""
@@ -42,7 +42,7 @@ def find_scheduler(address: str) -> None:
     Raises
     ------
     InputError
-        If within five seconds no scheduler does.
+        If within seconds no scheduler does.
     """
     answered: Future[dict[str, Any]] = Future()
     threading.Thread(target=_ask, args=(address, answered), daemon=True).start()

@@ -131,6 +131,8 @@ def _alone(supply: Supply, client: Client) -> Iterator[Record]:
             found = client.submit(compute_packed, content, pure=False).result()
         except Exception as error:
             found = _how_it_died(error)
+            if (limit := supply.out[key].time_limit) is not None:
+                found += f", or went on after the time limit of {limit:g} s"
         yield supply.record(key, found)
 
 

@@ -34,6 +34,11 @@ class Engine(Protocol):
 
         Raises
         ------
+        InputError
+            When a worker of a cluster cannot do what this process can, or a file of the user's own
+            has changed meanwhile.
+        MdpcloudError
+            When no worker can start, or the scheduler of a cluster has gone.
         KeyboardInterrupt
             When interrupted; the processes have ended then.
         """

@@ -9,16 +9,20 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["terminable"]
+__all__ = ["STOPPING", "terminable"]
 
+STOPPING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""What stops a run: the keyboard, a batch system, a terminal that is closed."""
 PATIENCE = 3.0  # seconds within which a second interrupt is taken for one with the first
 
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, interrupt as the keyboard does.
+    """Let what stops a run interrupt as the keyboard does.
 
-    More of either while the processes are being ended changes nothing. Handlers that are not
+    More of these while the processes are being ended changes nothing. Handlers that are not
     Python's own stay; threads other than the main one have no part in this.
 
     Raises
@@ -34,14 +38,14 @@ def terminable() -> Iterator[None]:
             last = time.monotonic()
             raise KeyboardInterrupt(signal.Signals(number).name)
 
-    ours = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    if threading.current_thread() is not threading.main_thread():
-        ours = {}
-    before = {one: usual for one, usual in ours.items() if signal.getsignal(one) is usual}
+    usual = (signal.default_int_handler, signal.SIG_DFL)
+    is_main = threading.current_thread() is threading.main_thread()
+    found = {one: signal.getsignal(one) for one in STOPPING if is_main}
+    before = {one: handler for one, handler in found.items() if handler in usual}
     try:
         for one in before:
             signal.signal(one, interrupt)
         yield
     finally:
-        for one, usual in before.items():
-            signal.signal(one, usual)
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,9 +1,9 @@
-"""Engines of this machine: loky's processes through joblib, or this very process.
+"""Engines of this machine: loky's processes, or this very process.
 
-A worker that dies breaks joblib's whole pool, and nobody can tell which of its works was to blame.
-What had been handed out and not returned is therefore computed again in pools of one worker each,
-where it is certain; then the shared pool goes on with the rest. Workers end when the main process
-has gone: one that has no parent any more looks for it twice a second.
+Each worker is a pool of its own, of joblib's loky, so that it is certain which work a dying worker
+was computing: that one is tried once more at the end, when no other is being computed, since there
+may have been too little memory for all of them. Workers end when the main process has gone: one
+that has no parent any more looks for it twice a second.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from mdpcloud.errors import MdpcloudError
-from mdpcloud.study.records.record import Record
-from mdpcloud.study.running.supply import AHEAD, ONE_THREAD, Supply, answer, cores, stop
-from mdpcloud.study.running.work import Work, compute, compute_packed
+from mdpcloud.study.records.record import NOT_CONVERGED, Record
+from mdpcloud.study.running.interrupts import STOPPING
+from mdpcloud.study.running.supply import ONE_THREAD, Supply, cores
+from mdpcloud.study.running.time_limits import KILLED, last_moment
+from mdpcloud.study.running.work import Work, compute, compute_packed, failed
 
 __all__ = ["LokyEngine", "SequentialEngine"]
 
-LOST = (BrokenProcessPool, MemoryError)  # what tells of works that did not come back
+STARTS = 5  # of workers in a row that may die before they compute anything
 PAUSE = 0.5  # seconds between two looks whether the main process is there
 
 
@@ -56,72 +58,32 @@ class LokyEngine:
         """See `mdpcloud.study.running.engines.Engine`."""
         rest = iter(works)
         first = list(itertools.islice(rest, self.jobs or cores()))
-        jobs = len(first)  # no more processes than works
         supply = Supply(itertools.chain(first, rest))
-        while supply.out or not supply.exhausted:
-            if jobs < 2:
-                yield from _alone(supply, supply, 1)
-            else:
-                with contextlib.suppress(*LOST):
-                    yield from _together(supply, jobs)
-            if suspects := supply.suspects():
-                yield from _alone(suspects, supply, min(jobs, len(suspects)))
+        with _workers_of_their_own(max(1, len(first))) as workers:  # no more than there are works
+            again: dict[str, tuple[bytes, _Died]] = {}
+            for key, content, found in _at_once(supply, workers):
+                if isinstance(found, _Died) and not found.was_late(supply.out[key]):
+                    again[key] = content, found
+                else:
+                    yield _record(supply, key, found)
+                yield from supply.refused()
             yield from supply.refused()
+            alone = [(key, content) for key, (content, _) in again.items()]
+            for key, _, found in _at_once(alone, workers[:1]):
+                yield _record(
+                    supply, key, found, f"it killed its worker twice ({again[key][1].how})"
+                )
 
 
-# --- many workers ---------------------------------------------------------------------------------
-
-
-def _together(supply: Supply, jobs: int) -> Iterator[Record]:
-    """Records from joblib's shared pool."""
-    from joblib import Parallel, delayed, parallel_config
-
-    with parallel_config("loky", **_workers(), inner_max_num_threads=1):
-        parallel = Parallel(
-            jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=AHEAD * jobs
-        )
-    answers = None
-    try:
-        with _deaf():
-            answers = parallel(delayed(answer)(*one) for one in supply)
-        for found in answers:
-            yield supply.record(*found)
-            yield from supply.refused()
-    finally:
-        _end(answers)
-
-
-def _end(answers: Any) -> None:
-    """End the workers, whatever they do."""
-    from joblib.externals.loky import get_reusable_executor
-
-    if answers is not None:
-        stop(answers)
-    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
-
-
-# --- workers of their own -------------------------------------------------------------------------
-
-
-def _alone(works: Iterable[tuple[str, bytes]], supply: Supply, places: int) -> Iterator[Record]:
-    """Records of works in workers of their own, so that it is certain who ends one.
-
-    A work whose worker dies is tried once more when no other is being computed: there may have been
-    too little memory for all of them.
-    """
-    again: list[tuple[str, bytes, str]] = []
-    with contextlib.ExitStack() as stack:
-        workers = [stack.enter_context(_OneWorker()) for _ in range(places)]
-        for key, content, found in _at_once(works, workers):
-            if isinstance(found, _Died):
-                again.append((key, content, found.how))
-            else:
-                yield supply.record(key, found)
-            yield from supply.refused()
-        for key, content, how in again:
-            found = workers[0].answer(workers[0].submit(content))
-            twice = f"it killed its worker twice ({how})"
-            yield supply.record(key, twice if isinstance(found, _Died) else found)
+def _record(supply: Supply, key: str, found: Record | str | _Died, why: str = "") -> Record:
+    """The record of a work that will not be tried again."""
+    if not isinstance(found, _Died):
+        return supply.record(key, found)
+    work = supply.out[key]
+    if not found.was_late(work):
+        return supply.record(key, why)
+    late = f"had to be killed, since it went on after the time limit of {work.time_limit:g} s"
+    return supply.record(key, failed(work, late, NOT_CONVERGED))
 
 
 def _at_once(
@@ -130,16 +92,26 @@ def _at_once(
     """Keys, packed works and answers, as many works at a time as there are workers."""
     idle, left = list(workers), iter(works)
     busy: dict[Any, tuple[_OneWorker, str, bytes]] = {}
+    answers: list[tuple[str, bytes, Record | str | _Died]] = []
     while True:
         while idle and (one := next(left, None)) is not None:
             worker = idle.pop()
             busy[worker.submit(one[1])] = worker, *one
+        yield from answers  # the workers are busy while the caller writes these
         if not busy:
             return
+        answers = []
         for future in wait(busy, return_when=FIRST_COMPLETED).done:
             worker, key, content = busy.pop(future)
-            idle.append(worker)
-            yield key, content, worker.answer(future)
+            found = worker.answer(future)
+            if found is None:
+                busy[worker.submit(content)] = worker, key, content
+            else:
+                idle.append(worker)
+                answers.append((key, content, found))
+
+
+# --- workers of their own -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -150,9 +122,18 @@ class _Died:
     ----------
     how : str
         The signal or exit code.
+    seconds : float
+        After which it did.
     """
 
     how: str
+    seconds: float
+
+    def was_late(self, work: Work) -> bool:
+        """Whether the worker ended itself since the work did not end in time."""
+        limit = work.time_limit
+        killed = self.how == f"exit code {KILLED}"
+        return killed and limit is not None and self.seconds >= last_moment(limit)
 
 
 class _OneWorker:
@@ -161,9 +142,12 @@ class _OneWorker:
     def __init__(self) -> None:
         self._pool: Any = None
         self._started: Any = None
+        self._begin = 0.0
+        self._dead = 0  # starts in a row that came to nothing
 
     def submit(self, content: bytes) -> Any:
         """The future answer of `compute_packed`, for `answer`."""
+        self._begin = time.monotonic()
         if self._pool is not None:
             with contextlib.suppress(BrokenProcessPool):
                 return self._pool.submit(compute_packed, content)
@@ -172,31 +156,45 @@ class _OneWorker:
             self._started = self._pool.submit(os.getpid)
             return self._pool.submit(compute_packed, content)
 
-    def answer(self, future: Any) -> Record | str | _Died:
-        """An answer of `compute_packed`, or how the worker died.
+    def answer(self, future: Any) -> Record | str | _Died | None:
+        """An answer of `compute_packed`, or how the worker died; None if it did so as it started.
 
         Raises
         ------
         MdpcloudError
-            When it died before it began.
+            When it did so several times in a row.
         """
         try:
             found: Record | str = future.result()
         except BrokenProcessPool as error:
             how = _how_it_died(error)
-            if self._started.exception() is not None:
-                raise MdpcloudError(f"a worker died as it started: {how}") from error
-            return _Died(how)
+            if self._started.exception() is None:
+                self._dead = 0
+                return _Died(how, time.monotonic() - self._begin)
+            self._dead += 1
+            if self._dead == STARTS:
+                raise MdpcloudError(f"workers die as they start: {how}") from error
+            return None
         except MemoryError:
             return "MemoryError: there was none left for what it returned"
+        self._dead = 0
         return found
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
+        """End the worker, whatever it does."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextlib.contextmanager
+def _workers_of_their_own(count: int) -> Iterator[Sequence[_OneWorker]]:
+    """Workers that start when there is something to do; all end at the same time."""
+    workers = [_OneWorker() for _ in range(count)]
+    try:
+        yield workers
+    finally:
+        with ThreadPoolExecutor(count) as threads:
+            list(threads.map(_OneWorker.end, workers))
 
 
 def _pool_of_one() -> Any:
@@ -209,7 +207,7 @@ def _how_it_died(error: Exception) -> str:
     """Signal or exit code of a worker, as loky tells it."""
     codes = re.findall(r"[A-Z]+\((-?\d+)\)", str(error))
     if not codes:
-        return str(error).partition("\n")[0]
+        return str(error).partition("\n")[0].partition(". ")[0]
     code = int(codes[0])
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
@@ -224,14 +222,14 @@ def _workers() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Start processes that a terminal does not interrupt, not even while they import modules.
+    """Start processes that no signal to all of them interrupts, not even while they import modules.
 
-    They inherit what is blocked; the interrupt comes here when this has ended.
+    They inherit what is blocked; what comes meanwhile comes here when this has ended.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         yield
     finally:
@@ -239,9 +237,16 @@ def _deaf() -> Iterator[None]:
 
 
 def _start(main: int) -> None:
-    """Leave interrupts to the main process, and end when that has gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave what stops the run to the main process, and end when that has gone."""
+    for one in STOPPING:
+        signal.signal(one, _leave)
+    if hasattr(signal, "pthread_sigmask"):  # what the user's code starts can be stopped
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     threading.Thread(target=_follow, args=(main,), daemon=True).start()
+
+
+def _leave(*_: object) -> None:
+    """Do nothing; unlike SIG_IGN, processes that are started here do not inherit it."""
 
 
 def _follow(main: int) -> None:

@@ -72,7 +72,8 @@ def run(
         Compute again what has failed or did not converge.
     time_limit : float, optional
         Seconds for each instance. Solvers stop by themselves, with bounds on what they look for;
-        other code is stopped after half as long again and a second, unless it is compiled.
+        other code is stopped after half as long again and a second; where that is not possible, its
+        process five seconds later.
     progress : function, optional
         Called with the numbers of instances done, of all, and of those that failed or did not
         converge: at the start and after each record.
@@ -90,7 +91,7 @@ def run(
     OSError
         When a record cannot be written; those written before are sound.
     KeyboardInterrupt
-        When interrupted, or told to terminate (SIGTERM); the processes have ended then.
+        When interrupted, or told to terminate (SIGTERM, SIGHUP); the processes have ended then.
 
     Examples
     --------
@@ -187,20 +188,20 @@ class _Run:
         progress(*self._count())
         with contextlib.closing(engine.records(self._works())) as records:
             for record in records:
-                self._write(record)
+                self.store.write(record)
                 self._take(record, progress)
                 while self.elsewhere:
                     self._take(self.elsewhere.popleft(), progress)
         while self.elsewhere:
             self._take(self.elsewhere.popleft(), progress)
+        self._write_lost()
         self.store.flush()
 
-    def _write(self, record: Record) -> None:
-        try:
-            self.store.write(record)
-        except OSError as error:
-            path = error.filename or self.store.path(record["key"])
-            raise OSError(error.errno, error.strerror, str(path)) from error
+    def _write_lost(self) -> None:
+        """Write again what has been deleted meanwhile."""
+        self.store.prepare()
+        for key in self.records.keys() - set(self.store.keys()):
+            self.store.write(self.records[key])
 
     def _take(self, record: Record, progress: Progress) -> None:
         self.records[record["key"]] = record

@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mdpcloud.study.records.identity import sources_of
 from mdpcloud.study.records.record import Record
 from mdpcloud.study.running.work import Work, compute_packed, failed, packed
 
-__all__ = ["AHEAD", "ONE_THREAD", "TRIES", "Supply", "answer", "cores", "stop"]
+__all__ = ["ONE_THREAD", "TRIES", "Supply", "answer", "cores", "stop"]
 
-AHEAD = 2  # works handed out for each worker, the one that it computes included
 TRIES = 2  # deaths of workers that a work has before it has failed
 ONE_THREAD = dict.fromkeys(
     (
@@ -77,7 +77,15 @@ class Supply:
             return work
 
     def record(self, key: str, found: Record | str) -> Record:
-        """The record of a work that has come back, or that will not, for a reason."""
+        """The record of a work that has come back, or that will not, for a reason.
+
+        Raises
+        ------
+        InputError
+            When the reason may be that a file of the user's has changed: no instance is to blame.
+        """
+        if isinstance(found, str):
+            sources_of(self.out[key].scenario, self.out[key].task.run)
         work = self.out.pop(key)
         del self._contents[key]
         return failed(work, found) if isinstance(found, str) else found

@@ -4,13 +4,17 @@ The soft limit is that of the solvers, which stop between two sweeps with bounds
 for. The hard one, `after` seconds, is for code that knows nothing of it, such as a rule of the
 user's own in an endless loop: the main thread of a process is interrupted by an alarm, where the
 system has one, even while it sleeps; any other thread by an exception that Python raises in it
-between two of its instructions. Nothing interrupts a call into compiled code: it ends first.
+between two of its instructions. A call into compiled code ends first. What goes on nevertheless,
+since it catches everything or since the call does not end, ends with its process, where that is a
+worker: `last_moment`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
+import os
 import signal
 import threading
 import time
@@ -22,9 +26,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
 
-__all__ = ["TimeUp", "after", "stopped_after", "within"]
+__all__ = [
+    "KILLED",
+    "TimeUp",
+    "after",
+    "killed_after",
+    "last_moment",
+    "stopped_after",
+    "within",
+]
 
 AGAIN = 1.0  # seconds until the next try, for code that catches everything
+GRACE = 5.0  # seconds of such tries
+KILLED = 1  # exit code of a process after that, which faulthandler has chosen
 
 
 class TimeUp(BaseException):
@@ -75,6 +89,42 @@ def stopped_after(time_limit: float | None) -> Iterator[None]:
         yield from _by_alarm(time_limit)
     else:
         yield from _by_thread(time_limit)
+
+
+def last_moment(time_limit: float) -> float:
+    """Seconds after which a worker ends that could not be stopped.
+
+    Examples
+    --------
+    >>> last_moment(10.0)
+    21.0
+    """
+    return after(time_limit) + GRACE
+
+
+@contextlib.contextmanager
+def killed_after(time_limit: float | None) -> Iterator[None]:
+    """End this process if what runs within goes on at its last moment.
+
+    In the main thread this happens even if compiled code lets no other thread run.
+    """
+    if time_limit is None:
+        yield
+    elif threading.current_thread() is threading.main_thread():
+        with open(os.devnull, "w") as nowhere:
+            faulthandler.dump_traceback_later(last_moment(time_limit), exit=True, file=nowhere)
+            try:
+                yield
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+    else:
+        timer = threading.Timer(last_moment(time_limit), os._exit, (KILLED,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 def _time_up(time_limit: float) -> TimeUp:

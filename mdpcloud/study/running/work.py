@@ -12,6 +12,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import time
 import traceback
 from collections.abc import Mapping
@@ -23,8 +24,21 @@ from mdpcloud.compare.run import describe_run
 from mdpcloud.errors import SolveError
 from mdpcloud.plugins import mistake_in_plugin
 from mdpcloud.study.records.identity import canonical, package_hash, sources_of
-from mdpcloud.study.records.record import DONE, FAILED, NOT_CONVERGED, Record, make_record, plain
-from mdpcloud.study.running.time_limits import TimeUp, stopped_after, within
+from mdpcloud.study.records.record import (
+    DONE,
+    FAILED,
+    NOT_CONVERGED,
+    Record,
+    make_record,
+    plain,
+    sayable,
+)
+from mdpcloud.study.running.time_limits import (
+    TimeUp,
+    killed_after,
+    stopped_after,
+    within,
+)
 
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
@@ -32,6 +46,9 @@ if TYPE_CHECKING:
     from mdpcloud.study.tasks import Task
 
 __all__ = ["Work", "compute", "compute_packed", "failed", "packed", "work_of"]
+
+LONGEST = 2000  # characters of an error
+FILES = re.compile(r"mdpcloud\.plugins\.file_\w+\.")  # what classes of the user's files are below
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +93,9 @@ def work_of(
 
 def compute(work: Work) -> Record:
     """The record of a work; nothing is raised but KeyboardInterrupt."""
-    clock = _Clock()
+    clock, sources = _Clock(), _sources(work)  # before anybody can edit them
     status, error, result = _outcome(work)
-    return make_record(
-        work.content, _sources(work), status, result=result, error=error, run=clock.run()
-    )
+    return make_record(work.content, sources, status, result=result, error=error, run=clock.run())
 
 
 def _outcome(work: Work) -> tuple[str, str | None, Mapping[str, Any] | None]:
@@ -89,7 +104,7 @@ def _outcome(work: Work) -> tuple[str, str | None, Mapping[str, Any] | None]:
         with stopped_after(work.time_limit):
             return DONE, None, _result(work)
     except SolveError as error:
-        return NOT_CONVERGED, str(error), _rows(error.partial)
+        return NOT_CONVERGED, _told(str(error)), _rows(error.partial)
     except TimeUp as error:
         return NOT_CONVERGED, str(error), None
     except (Exception, SystemExit) as error:
@@ -115,9 +130,15 @@ def _rows(partial: Any) -> Mapping[str, Any] | None:
 
 def in_words(error: BaseException) -> str:
     """Kind, message and place of an error."""
-    text = "".join(traceback.format_exception_only(error)).strip()
-    place = mistake_in_plugin(error)
-    return text if place is None else place
+    text = mistake_in_plugin(error) or "".join(traceback.format_exception_only(error)).strip()
+    return _told(FILES.sub("", text))
+
+
+def _told(text: str) -> str:
+    """A text as the error of a record: not too long, and as any file and terminal can hold it."""
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]} ... ({len(text)} characters)"
+    return sayable(text)
 
 
 def _sources(work: Work) -> dict[str, Any]:
@@ -140,18 +161,23 @@ def packed(work: Work) -> bytes | Record:
 
 
 def compute_packed(content: bytes) -> Record | str:
-    """The record of a work from `packed`, or why it cannot be computed here; never raises."""
+    """The record of a work from `packed`, or why it cannot be computed here; never raises.
+
+    A work that does not end in time ends this process.
+    """
     from joblib.externals.loky.cloudpickle_wrapper import loads
 
     try:
-        return compute(loads(content))
+        work = loads(content)
+        with killed_after(work.time_limit):
+            return compute(work)
     except BaseException as error:  # raised by the user's code: signals are not for workers
         return in_words(error)
 
 
-def failed(work: Work, error: str) -> Record:
+def failed(work: Work, error: str, status: str = FAILED) -> Record:
     """The record of a work that could not be computed."""
-    return make_record(work.content, work.sources, FAILED, error=error, run=_Clock().run())
+    return make_record(work.content, work.sources, status, error=error, run=_Clock().run())
 
 
 class _Clock:

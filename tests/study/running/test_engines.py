@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import threading
+import time
 
 import psutil
 import pytest
@@ -18,7 +19,7 @@ from mdpcloud.study.running.supply import Supply, cores
 from mdpcloud.study.running.work import Work, work_of
 from mdpcloud.study.study import Study
 from mdpcloud.study.tasks import Task
-from tests.study.faulty import study_of, tries
+from tests.study.faulty import RULES, study_of, tries
 
 ENGINES = [
     pytest.param(SequentialEngine(), id="sequential"),
@@ -84,6 +85,7 @@ def test_works_are_taken_when_there_is_a_place_and_closing_ends_the_workers(jobs
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", PROCESSES)
 def test_a_work_that_kills_its_worker_twice_fails_and_no_other_does(jobs, tmp_path):
+    """Nor is any other computed again."""
     study = study_of(["die first", "die", "slowly", "well"], tmp_path)
     works = _works(study)
     records = {record["key"]: record for record in LokyEngine(jobs).records(works)}
@@ -91,10 +93,46 @@ def test_a_work_that_kills_its_worker_twice_fails_and_no_other_does(jobs, tmp_pa
     found = [records[work.key] for work in works]
     assert [one["status"] for one in found] == ["done", "failed", "done", "done"]
     assert found[1]["error"] == "it killed its worker twice (signal 9)"
-    first, second, *_ = (one.scenario.system for one in study.instances)
-    assert tries(first) >= 2
-    assert 2 <= tries(second) <= 3
+    assert [tries(one.scenario.system) for one in study.instances] == [2, 2, 1, 1]
     assert not _workers()
+
+
+@pytest.mark.slow
+def test_what_nothing_stops_ends_with_its_worker_and_is_not_tried_again(tmp_path):
+    study = study_of(["stubborn for ever", "hold", "well"], tmp_path)
+    works = [work_of(one, 0.1) for one in study.unique.values()]
+    records = {record["key"]: record for record in LokyEngine(2).records(works)}
+    found = [records[work.key] for work in works]
+    assert [one["status"] for one in found] == ["not_converged", "not_converged", "done"]
+    told = "had to be killed, since it went on after the time limit of 0.1 s"
+    assert [one["error"] for one in found[:2]] == [told] * 2
+    assert [tries(one.scenario.system) for one in study.instances] == [1, 1, 1]
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_as_it_starts_is_started_anew():
+    works = _works(study_of(["slowly"] * 3))
+    killer = threading.Thread(target=_kill_the_first_worker)
+    killer.start()
+    records = list(LokyEngine(1).records(works))
+    killer.join()
+    assert [one["status"] for one in records] == ["done"] * 3
+
+
+def _kill_the_first_worker() -> None:
+    while not (workers := _workers()):
+        time.sleep(0.01)
+    workers[0].kill()
+
+
+@pytest.mark.slow
+def test_a_file_that_is_edited_meanwhile_stops_the_run_and_no_instance_is_to_blame(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_bytes(RULES.read_bytes())
+    works = _works(study_of(["well", "well"], task=f"{path}:task"))
+    path.write_bytes(path.read_bytes() + b"#")
+    with pytest.raises(InputError, match=r"file .*mine.py has changed"):
+        list(LokyEngine(1).records(works))
 
 
 @pytest.mark.slow
@@ -114,7 +152,7 @@ def test_a_work_that_leaves_is_told_by_its_exit_code():
 @pytest.mark.slow
 def test_a_worker_that_does_not_even_start_is_nobodys_fault(monkeypatch):
     monkeypatch.setattr(local_engine, "_workers", lambda: {"initializer": _no_start})
-    with pytest.raises(MdpcloudError, match="a worker died as it started"):
+    with pytest.raises(MdpcloudError, match="workers die as they start"):
         list(LokyEngine(1).records(_works(study_of(["well"]))))
 
 

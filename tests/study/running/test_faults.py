@@ -117,7 +117,7 @@ def test_killed_runs_lose_and_double_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "jobs", "send"),
-    [(signal.SIGINT, 2, os.killpg), (signal.SIGTERM, 2, os.kill), (signal.SIGTERM, 1, os.killpg)],
+    [(signal.SIGINT, 2, os.killpg), (signal.SIGHUP, 2, os.kill), (signal.SIGTERM, 2, os.killpg)],
 )
 def test_an_interrupted_run_stops_soon_and_keeps_what_was_done(tmp_path, number, jobs, send):
     does = ["well", "well", *["wait"] * 4]
@@ -133,17 +133,17 @@ def test_an_interrupted_run_stops_soon_and_keeps_what_was_done(tmp_path, number,
     assert load(study_of(does), tmp_path).counts()["done"] == 2
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_while_workers_start_is_as_quiet(tmp_path, jobs):
-    with _started(tmp_path, ["wait"] * 4, jobs=jobs) as process:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_workers_start_is_as_quiet(tmp_path, number):
+    with _started(tmp_path, ["wait"] * 4) as process:
         _until(process, 0)
         while not (workers := _workers(process)):
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         out, err = process.communicate(timeout=5)
         assert _have_gone(workers, 1)
     assert (process.returncode, err) == (130, "")
-    assert out.splitlines()[-1] == "interrupted SIGINT"
+    assert out.splitlines()[-1] == f"interrupted {number.name}"
 
 
 def test_a_killed_worker_is_replaced_and_nobody_blamed(tmp_path):

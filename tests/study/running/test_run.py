@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import signal
 import threading
 import time
@@ -261,6 +262,17 @@ def test_an_interrupt_passes_on_and_leaves_what_was_done(store):
         "done": 2, "not_converged": 0, "failed": 0, "missing": 2,
     }  # fmt: skip
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_records_that_are_deleted_meanwhile_are_written_again(store):
+    study = study_of(["well"] * 3)
+
+    def delete(done: int, *_: int) -> None:
+        if done == 2:
+            shutil.rmtree(store)
+
+    _run(study, store, progress=delete)
+    assert load(study, store).counts()["done"] == 3
 
 
 def test_a_run_in_another_thread_is_one_too(store):

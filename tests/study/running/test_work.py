@@ -74,6 +74,15 @@ def test_what_goes_wrong_is_told_in_the_record(does, status, words):
         assert word in record["error"]
 
 
+def test_an_error_is_short_and_of_what_any_file_can_hold():
+    long, odd = (compute(_work(does))["error"] for does in ("mine", "surrogate"))
+    assert ": Mine: xxx" in long
+    assert "plugins" not in long
+    assert 2000 < len(long) < 2100
+    assert "characters)" in long
+    assert "ValueError: no file a\\udcff" in odd
+
+
 def test_rows_of_what_did_not_converge_are_kept():
     assert compute(_work("unsolved"))["result"] == {"rows": [{"policy": "a", "cost": 0.5}]}
     assert compute(_work("unsolved alone"))["result"] is None
@@ -142,6 +151,9 @@ def test_records_made_twice_differ_in_their_run_only():
 
 
 def test_the_record_names_the_package_that_computed_it(monkeypatch):
+    """It is asked for before the work begins: later the package may have been edited."""
+    asked: list[str] = []
+    monkeypatch.setattr("mdpcloud.study.running.work.package_hash", lambda: str(len(asked)))
     work = _work("well")
-    monkeypatch.setattr("mdpcloud.study.running.work.package_hash", lambda: "another")
-    assert compute(work)["sources"] == {**work.sources, "package": "another"}
+    begun = dataclasses.replace(work, task=Task("asks", lambda _: asked.append("") or {"rows": []}))
+    assert compute(begun)["sources"] == {**work.sources, "package": "0"}
