@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from mdpcloud.errors import InputError
+from mdpcloud.study.records.garbage import no_collections
 from mdpcloud.study.records.record import (
     FORMAT,
     Record,
@@ -32,6 +33,9 @@ from mdpcloud.study.records.temporary import nameless, remove, replace_file, str
 __all__ = ["Corrupt", "Scan", "Store"]
 
 RECORD = re.compile(r"[0-9a-f]{64}\.json")
+NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENXIO)
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+LARGEST = 2**30  # bytes that one call reads
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ class Store:
         records: dict[str, Record] = {}
         corrupt = []
         folder = str(self.records)  # joined by hand: a Path for each takes a tenth of the time
-        with _no_collections():
+        with no_collections():
             for key in keys:
                 record, reason = _look(f"{folder}{os.sep}{key}.json", key)
                 if record is not None:
@@ -210,9 +214,9 @@ class Store:
                 f"{error.strerror}"
             ) from None
         try:
-            os.replace(self.path(key), place)
+            _move(self.path(key), place)
         except FileNotFoundError:
-            place.unlink()
+            place.unlink(missing_ok=True)
             return None
         if _look(place, key)[0] is not None:  # another run had written it again meanwhile
             os.replace(place, self.path(key))
@@ -268,16 +272,44 @@ class Store:
             os.close(number)
 
 
+def _move(path: Path, place: Path) -> None:
+    """Put a file, or even a folder, in the place of a file."""
+    if path.is_dir() and not path.is_symlink():
+        place.unlink()
+    os.replace(path, place)
+
+
 def _look(path: str | Path, key: str) -> tuple[Record | None, str]:
     """The sound record in a file, or what is wrong with it, or neither where there is none."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            raw = file.read()
+        raw = _bytes_of(path)
     except FileNotFoundError:
         return None, ""
     except OSError as error:
+        if error.errno in NO_FILE:
+            return None, "it is no file"
         raise InputError(f"record {path} cannot be read: {error.strerror}") from None
     return _parsed(raw, key, path)
+
+
+def _bytes_of(path: str | Path) -> bytes:
+    """What a file holds; of what is none, such as a pipe, nothing is waited for.
+
+    Raises
+    ------
+    OSError
+    """
+    number = os.open(path, READ)
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EISDIR, "is no file")
+        parts = [os.read(number, found.st_size + 1)]
+        while parts[-1]:
+            parts.append(os.read(number, LARGEST))
+    finally:
+        os.close(number)
+    return b"".join(parts)
 
 
 def _parsed(raw: bytes, key: str, path: str | Path) -> tuple[Record | None, str]:
@@ -293,15 +325,3 @@ def _parsed(raw: bytes, key: str, path: str | Path) -> tuple[Record | None, str]
         )
     reason = why_unsound(record, key, intact=is_intact(raw, key))
     return (None, reason) if reason else (record, "")
-
-
-@contextlib.contextmanager
-def _no_collections() -> Iterator[None]:
-    """Without searches for cyclic garbage, which records do not make and which take long."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -29,7 +29,7 @@ def replace_file(path: Path, raw: bytes) -> Path:
     Raises
     ------
     OSError
-        When that fails; what there was before is left as it was.
+        When that fails, with the name of the file; what there was before is left as it was.
     """
     temporary = path.with_name(temporary_name(path.name))
     try:
@@ -39,8 +39,10 @@ def replace_file(path: Path, raw: bytes) -> Path:
                 left = left[file.write(left) :]
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         remove(temporary)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     return path
 

@@ -277,10 +277,32 @@ def test_a_record_of_a_newer_format_is_left_alone(store: Store) -> None:
     assert json.loads(store.path(KEY).read_text()) == newer
 
 
-def test_a_folder_in_the_place_of_a_record_is_an_input_error(store: Store) -> None:
-    store.path(KEY).mkdir()
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        store.scan([KEY])
+def folder_there(path: Path) -> None:
+    path.mkdir()
+    (path / "file").touch()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="they are those of POSIX")
+@pytest.mark.parametrize("make", [folder_there, os.mkfifo, lambda path: path.symlink_to(path)])
+def test_what_is_no_file_is_set_aside_as_a_corrupt_record_is(store: Store, make: Any) -> None:
+    one = record(1)
+    path = store.path(one["key"])
+    make(path)
+    scan = store.scan([one["key"]])
+    assert not scan.records
+    assert [one.reason for one in scan.corrupt] == ["it is no file"]
+    assert os.path.lexists(scan.corrupt[0].path)
+    assert not os.path.lexists(path)
+    store.write(one)
+    assert store.read(one["key"]) == one
+
+
+def test_a_file_that_cannot_be_written_is_named_itself(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").mkdir()
+    with pytest.raises(IsADirectoryError) as told:
+        temporary_module.replace_file(tmp_path / "results.csv", b"")
+    assert told.value.filename == str(tmp_path / "results.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["results.csv"]
 
 
 def test_a_corrupt_record_that_another_run_sets_aside_first_is_not_reported(
