@@ -13,7 +13,7 @@ from mdpcloud.cli.study_progress import study_bar
 from mdpcloud.cli.tables import print_table
 from mdpcloud.cli.work import announce_compilation
 from mdpcloud.study import Results, Study, load, read_study, run, store_of
-from mdpcloud.study.records.record import DONE
+from mdpcloud.study.records.record import DONE, sayable
 from mdpcloud.study.reports.figures import draw
 from mdpcloud.study.reports.tables import write_tables
 
@@ -77,7 +77,7 @@ def _problems(results: Results) -> Iterator[str]:
     ]
     for one, record in wrong[:MOST_PROBLEMS]:
         status = record["status"].replace("_", " ")
-        yield f"{status}: instance {one.number} ({one}): {record['error']}"
+        yield f"{status}: instance {one.number} ({one}): {sayable(record['error'])}"
     if len(wrong) > MOST_PROBLEMS:
         yield f"and {len(wrong) - MOST_PROBLEMS} more, which results.csv names"
 

@@ -20,7 +20,7 @@ from mdpcloud.plugins import did_you_mean
 from mdpcloud.policies.family import in_words
 from mdpcloud.study.records.garbage import no_collections
 from mdpcloud.study.records.identity import canonical
-from mdpcloud.study.records.record import DONE, FAILED, NOT_CONVERGED, Record
+from mdpcloud.study.records.record import DONE, FAILED, NOT_CONVERGED, Record, sayable
 from mdpcloud.study.records.temporary import replace_file
 from mdpcloud.study.reports.parquet import as_parquet
 from mdpcloud.study.study import Study
@@ -31,7 +31,7 @@ Cell: TypeAlias = str | int | float | bool | None
 MISSING = "missing"
 APART = ("measures", "status")  # of a row, which are no columns like others
 UNKNOWN = (None, None)
-PLAIN = (float, str, int, bool, type(None))
+PLAIN = (float, int, bool, type(None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,17 +106,19 @@ class Results:
         rows = [row for _, _, row in found]
         columns: dict[str, list[Cell]] = {"instance": [one.number for one in instances]}
         for name in self.study.labels:
-            columns[name] = [one.labels.get(name) for one in instances]
+            columns[name] = [_cell(one.labels.get(name)) for one in instances]
         taken = {*columns, "error", "key"}
         for name in _names(rows):
             if name not in APART:
                 column = f"result_{name}" if name in taken else name
                 columns[column] = [_cell(row.get(name)) for row in rows]
         columns |= self._measures(rows)
-        columns["status"] = [row.get("status") or record["status"] for _, record, row in found]
-        columns["error"] = [record["error"] for _, record, _ in found]
+        columns["status"] = [
+            _cell(row.get("status") or record["status"]) for _, record, row in found
+        ]
+        columns["error"] = [_cell(record["error"]) for _, record, _ in found]
         columns["key"] = [one.key for one in instances]
-        return columns
+        return {sayable(name): cells for name, cells in columns.items()}
 
     def _measures(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Cell]]:
         """Columns of the measures that the study wants."""
@@ -163,6 +165,8 @@ def _middle(lower: float | None, upper: float | None) -> float | None:
 
 def _cell(value: Any) -> Cell:
     """A value of a row as one cell: parameters and lists as text."""
+    if type(value) is str:
+        return sayable(value)
     if type(value) in PLAIN:
         return value  # type: ignore[no-any-return]
     if isinstance(value, float):  # of a subclass, such as numpy's
@@ -170,7 +174,7 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
         return in_words(value)
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
-        return "; ".join(value)
+        return sayable("; ".join(value))
     return canonical(value)
 
 

@@ -208,6 +208,17 @@ def test_a_parquet_file_has_types_and_nulls() -> None:
     assert [str(kind) for kind in schema.types] == ["int64", "double", "bool", "string", "null"]
 
 
+def test_names_of_files_that_are_not_utf_8_are_written_out(tmp_path: Path) -> None:
+    rows = [{"policy": "a\udcff", "many": ["b\udcff", "c"], "n\udcff": 1}]
+    results = results_of([Point({"load": 0.5}, rows)])
+    written = results.write(tmp_path)
+    assert written
+    (row,) = read(written[0].read_bytes())
+    assert row["policy"] == "a\\udcff"
+    assert row["many"] == "b\\udcff; c"
+    assert row["n\\udcff"] == "1"
+
+
 def test_lines_end_as_rfc_4180_says() -> None:
     assert as_csv({"a": ['say "b"', "c,d"]}) == b'a\r\n"say ""b"""\r\n"c,d"\r\n'
 
