@@ -1,7 +1,8 @@
 """What decides a result: the content that names its record, and the sources that computed it.
 
 The key of an instance is the sha256 of its canonical content: system, parameters, policies and
-settings of the solver, not names, units or how long it may take. It is the same on any machine and
+settings of the solver, not how long it may take, nor names and units unless a task of the user's
+own may read them. It is the same on any machine and
 wherever the files lie. The sources are the package's version, a hash of the package's modules that
 can change a number, and hashes of the user's own system, task and rules with the files that they
 come from (`mdpcloud.study.records.own`); they stand in the record, so that one made by other
@@ -23,6 +24,7 @@ import mdpcloud
 from mdpcloud.errors import InputError
 from mdpcloud.model.limit import limit_of
 from mdpcloud.plugins import is_reference
+from mdpcloud.study.records.hidden import hidden_in
 from mdpcloud.study.records.own import hash_of, identity_of
 from mdpcloud.study.records.plain import name_of_object, plain
 
@@ -59,8 +61,12 @@ def content_of(scenario: Scenario, task: str) -> dict[str, Any]:
         "solve": _solve(scenario.solve),
         "simulate": _settings(scenario.simulate, "simulate"),
     }
-    if is_reference(task) and scenario.figure is not None:  # it may look at anything
-        found["figure"] = plain(scenario.figure, "figure")
+    if hidden := hidden_in(scenario.system, "parameters"):
+        found["hidden"] = hidden
+    if is_reference(task):  # it may look at anything
+        found |= {name: getattr(scenario, name) for name in ("name", "time_unit", "cost_unit")}
+        if scenario.figure is not None:
+            found["figure"] = plain(scenario.figure, "figure")
     return found
 
 
@@ -169,13 +175,19 @@ def _file_hash(path: Path) -> str:
 def _own(scenario: Scenario, task: Any) -> Iterator[tuple[str, str]]:
     """Name and hash of the user's own system, task and rules."""
     rules = (scenario.compare.policies or {}).items()
-    objects: dict[str, Any] = {
-        "system": sorted(classes_of(scenario.system), key=name_of_object),
-        "task": task,
-        **{f"policy {name}": rule for name, rule in rules if not isinstance(rule, str)},
+    texts = {label: text for text, label in scenario.compare.spellings.items()}
+    classes = sorted(classes_of(scenario.system), key=name_of_object)
+    objects: dict[str, tuple[Any, str]] = {
+        "system": (classes, scenario.system_name),
+        "task": (task, getattr(task, "__name__", "")),
+        **{
+            f"policy {name}": (rule, texts.get(name, ""))
+            for name, rule in rules
+            if not isinstance(rule, str)
+        },
     }
-    for name, what in objects.items():
-        found = hash_of(what)
+    for name, (what, reference) in objects.items():
+        found = hash_of(what, reference)
         if found is not None:
             yield name, found
 

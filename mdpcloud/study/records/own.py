@@ -9,24 +9,33 @@ key, and in sources never the same again: rather is a result computed twice than
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import sys
 import types
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mdpcloud.errors import InputError
-from mdpcloud.study.records.own_files import hash_of_module
+from mdpcloud.study.records.own_files import has_own_file, hash_of_module, hashes_of_givers
+from mdpcloud.study.records.own_parts import (
+    ATOMS,
+    body_of,
+    content_of_cell,
+    functions_of,
+    is_data,
+    is_named,
+    names_in,
+    reduced,
+    without_caches,
+)
 from mdpcloud.study.records.plain import is_own, name_of_object
 
 __all__ = ["hash_of", "identity_of"]
 
-ATOMS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 Above = tuple[int, ...]
 """Identities of the objects that hold what is looked at."""
 
@@ -44,26 +53,28 @@ def identity_of(rule: Any) -> str:
     >>> identity_of(len)
     'builtins:len'
     """
-    if _is_named(rule):
+    if is_named(rule):
         return name_of_object(rule)
     kind = rule if hasattr(rule, "__qualname__") else type(rule)
     return f"{name_of_object(kind)} {_digest(_Walk().of(rule, ()))}"
 
 
-def hash_of(what: Any) -> str | None:
+def hash_of(what: Any, reference: str = "") -> str | None:
     """Hash of all that decides what an object, or each of a list of classes, does.
 
-    None where there is nothing, or only what this package names.
+    None where there is nothing, or only what this package names. The reference is the text that
+    names it in a study, if any.
 
     Raises
     ------
     InputError
         When a file has changed since this process loaded it.
     """
-    parts = [one for one in (what if isinstance(what, list) else [what]) if one is not None]
-    if all(_is_named(one) and not is_own(one.__module__) for one in parts):
+    parts = [one for one in (what if type(what) is list else [what]) if one is not None]
+    files = hashes_of_givers(reference, parts)
+    if not files and all(is_named(one) and not is_own(one.__module__) for one in parts):
         return None
-    return _digest(_Walk(in_key=False).of(parts, ()))
+    return _digest(_Walk(in_key=False).of(parts + files, ()))
 
 
 def _digest(tokens: Iterator[str]) -> str:
@@ -71,14 +82,6 @@ def _digest(tokens: Iterator[str]) -> str:
     for token in tokens:
         digest.update(f"{len(token)}:{token}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
-
-
-def _is_named(what: Any) -> bool:
-    """Whether its module gives it by its name."""
-    found: Any = sys.modules.get(str(getattr(what, "__module__", None)))
-    for name in str(getattr(what, "__qualname__", "")).split("."):
-        found = getattr(found, name, None)
-    return found is not None and found is what
 
 
 @dataclass
@@ -98,11 +101,11 @@ class _Walk:
 
     def of(self, value: Any, above: Above) -> Iterator[str]:
         """Texts that are the same for the same object in any process."""
-        if isinstance(value, ATOMS):
+        if type(value) in ATOMS:
             yield f"{type(value).__name__} {value!r}"
         elif id(value) in above:
             yield f"again {above.index(id(value))}"
-        elif _is_named(value):
+        elif is_named(value):
             yield from self._named(value, above)
         else:
             yield from self._held(value, (*above, id(value)))
@@ -112,23 +115,20 @@ class _Walk:
         if self.in_key or id(value) in self.known or not is_own(value.__module__):
             return
         self.known.add(id(value))
-        found = hash_of_module(value.__module__)
-        if found is not None:
-            yield found
+        yield hash_of_module(value.__module__) or ""
+        if has_own_file(value.__module__):
+            for function in functions_of(value):
+                yield from self._data(function, (*above, id(value)))
         elif getattr(sys.modules[value.__module__], "__spec__", None) is not None:
             return  # Python's own
         elif isinstance(value, types.FunctionType):  # as in a notebook
             yield from self._function(value, (*above, id(value)))
         elif isinstance(value, type):
-            yield from self.of(_body(value), (*above, id(value)))
+            yield from self.of(body_of(value), (*above, id(value)))
 
     def _held(self, value: Any, above: Above) -> Iterator[str]:
-        """What has no name of its own."""
-        for kind, tell in _KINDS:
-            if isinstance(value, kind):
-                yield from tell(self, value, above)
-                return
-        yield from self._instance(value, above)
+        """What has no name of its own; what subclasses add to a kind is told as of any object."""
+        yield from _teller(value)(self, value, above)
 
     def _sequence(self, value: Any, above: Above) -> Iterator[str]:
         yield f"{type(value).__name__} of {len(value)}"
@@ -145,7 +145,7 @@ class _Walk:
             yield from self._sequence(pair, above)
 
     def _array(self, value: Any, above: Above) -> Iterator[str]:
-        yield f"{value.dtype.str} {value.shape}"
+        yield f"{value.dtype.descr if value.dtype.names else value.dtype.str} {value.shape}"
         if value.dtype.hasobject:
             yield from self.of(value.tolist(), above)
         else:
@@ -155,15 +155,31 @@ class _Walk:
         yield from self.of(value.__code__, above)
         yield from self.of((value.__defaults__, value.__kwdefaults__), above)
         for cell in value.__closure__ or ():
-            yield from self.of(_content(cell), above)
-        if self.in_key or not is_own(str(value.__module__)):
-            return
-        found = hash_of_module(str(value.__module__))
-        yield found or ""
-        if found is None:
-            for name in sorted(_globals(value.__code__) & value.__globals__.keys()):
+            yield from self.of(content_of_cell(cell), above)
+        if vars(value):
+            yield from self.of(vars(value), above)
+        module = str(value.__module__)
+        if self.in_key:  # where the module is the same, sources tell the rest
+            if value.__globals__ is not getattr(sys.modules.get(module), "__dict__", None):
+                yield from self._globals(value, above)
+        elif is_own(module):
+            found = hash_of_module(module)
+            yield found or ""
+            yield from (self._data if found else self._globals)(value, above)
+
+    def _globals(self, value: types.FunctionType, above: Above) -> Iterator[str]:
+        """What a function may look up in its module."""
+        for name in sorted(names_in(value.__code__) & value.__globals__.keys()):
+            yield name
+            yield from self.of(value.__globals__[name], above)
+
+    def _data(self, value: types.FunctionType, above: Above) -> Iterator[str]:
+        """What its module's file does not tell of that: numbers set as a program is called."""
+        for name in sorted(names_in(value.__code__) & value.__globals__.keys()):
+            one = value.__globals__[name]
+            if not name.startswith("__") and (is_data(one) or _is_code(one)):
                 yield name
-                yield from self.of(value.__globals__[name], above)
+                yield from self.of(one, above)
 
     def _code(self, value: types.CodeType, above: Above) -> Iterator[str]:
         yield f"{value.co_name} {value.co_argcount} {value.co_kwonlyargcount} {value.co_flags}"
@@ -178,9 +194,6 @@ class _Walk:
         if isinstance(value, types.MethodType):
             yield from self.of(value.__func__, above)
 
-    def _partial(self, value: Any, above: Above) -> Iterator[str]:
-        yield from self._sequence((value.func, value.args, value.keywords), above)
-
     def _module(self, value: types.ModuleType, _: Above) -> Iterator[str]:
         yield value.__name__
         if not self.in_key and is_own(value.__name__):
@@ -189,20 +202,24 @@ class _Walk:
     def _class(self, value: type[Any], above: Above) -> Iterator[str]:
         """A class that no module names, as one made by a function."""
         yield value.__qualname__
-        yield from self.of((value.__bases__, _body(value)), above)
+        if type(value) is not type:
+            yield from self.of(type(value), above)
+        yield from self.of((value.__bases__, body_of(value)), above)
         if not self.in_key and is_own(value.__module__):
             yield hash_of_module(value.__module__) or ""
 
     def _instance(self, value: Any, above: Above) -> Iterator[str]:
         """What an object holds, as pickles tell it, but for what it has computed of that."""
         yield from self.of(type(value), above)
-        parts = _reduced(value)
+        parts = reduced(value)
         if isinstance(parts, str):
             yield parts or self._unknown(value)
             return
         call, arguments, state, *items = (*parts, None, None, None)[:5]
         yield from self.of((call, arguments), above)
-        yield from self.of(_without_caches(state, type(value)), above)
+        yield from self.of(without_caches(state, type(value)), above)
+        if isinstance(value, np.ndarray):  # whose pickles hold no attributes
+            yield from self.of(vars(value), above)
         for one in items:
             yield from self.of(None if one is None else list(one), above)
 
@@ -215,66 +232,34 @@ class _Walk:
         return os.urandom(8).hex()
 
 
-_KINDS: tuple[tuple[Any, Any], ...] = (
-    ((list, tuple), _Walk._sequence),
-    (Set, _Walk._set),
-    (Mapping, _Walk._mapping),
-    ((np.ndarray, np.generic), _Walk._array),
-    (types.FunctionType, _Walk._function),
-    (types.CodeType, _Walk._code),
-    ((types.MethodType, types.BuiltinMethodType), _Walk._method),
-    (functools.partial, _Walk._partial),
-    (types.ModuleType, _Walk._module),
-    (type, _Walk._class),
-)
+_KINDS: dict[type[Any], Any] = {
+    list: _Walk._sequence,
+    tuple: _Walk._sequence,
+    set: _Walk._set,
+    frozenset: _Walk._set,
+    dict: _Walk._mapping,
+    types.MappingProxyType: _Walk._mapping,
+    np.ndarray: _Walk._array,
+    types.FunctionType: _Walk._function,
+    types.CodeType: _Walk._code,
+    types.MethodType: _Walk._method,
+    types.BuiltinMethodType: _Walk._method,
+}
 
 
-def _reduced(value: Any) -> Any:
-    """What pickles hold of an object, its name in a module, or "" where neither is known."""
-    inner = getattr(value, "py_func" if type(value).__module__.startswith("numba.") else "-", None)
-    if isinstance(value, functools._lru_cache_wrapper):
-        inner = value.__wrapped__
-    if inner is not None:
-        return tuple, (inner,)
-    try:
-        parts = value.__reduce_ex__(4)
-    except Exception:
-        return ""
-    if not isinstance(parts, str):
-        return parts
-    module = sys.modules.get(getattr(value, "__module__", None) or type(value).__module__)
-    return parts if getattr(module, parts, None) is value else ""
+def _teller(value: Any) -> Any:
+    """How to tell what has no name; what subclasses add to a kind is told as of any object."""
+    if isinstance(value, type):
+        return _Walk._class
+    if isinstance(value, types.ModuleType):
+        return _Walk._module
+    if isinstance(value, np.generic) and type(value).__module__ == "numpy":
+        return _Walk._array
+    return _KINDS.get(type(value), _Walk._instance)
 
 
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # it has not been given yet
-        return "empty"
-
-
-def _globals(code: types.CodeType) -> set[str]:
-    """Names that a code and the functions within it may look up in their module."""
-    inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
-    return set(code.co_names).union(*map(_globals, inner))
-
-
-def _body(kind: type[Any]) -> dict[str, Any]:
-    """What a class statement says, without what Python adds."""
-    added = ("__dict__", "__weakref__", "__doc__", "__module__", "__abc_impl__", "_abc_impl")
-    return {
-        name: value.__func__ if isinstance(value, classmethod | staticmethod) else value
-        for name, value in vars(kind).items()
-        if name not in added
-    }
-
-
-def _without_caches(state: Any, kind: type[Any]) -> Any:
-    """State of an object without its cached properties."""
-    if not isinstance(state, dict):
-        return state
-    return {
-        name: value
-        for name, value in state.items()
-        if not isinstance(getattr(kind, str(name), None), functools.cached_property)
-    }
+def _is_code(value: Any) -> bool:
+    """Whether it is a function or class of the user's own."""
+    if not isinstance(value, types.FunctionType) and not is_named(value):
+        return False
+    return is_own(str(value.__module__)) and has_own_file(value.__module__)

@@ -10,12 +10,13 @@ import hashlib
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.neighbours import imported_files, is_installed
 from mdpcloud.study.records.plain import FILES
 
-__all__ = ["hash_of_module"]
+__all__ = ["has_own_file", "hash_of_module", "hashes_of_givers"]
 
 
 def hash_of_module(name: str) -> str | None:
@@ -26,16 +27,50 @@ def hash_of_module(name: str) -> str | None:
     InputError
         When one of them has changed since this process loaded it.
     """
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if file is None or not Path(file).is_file():
+    path = _file_of(name)
+    if path is None:
         return None
-    path = Path(file).resolve()
     if is_installed(path):
         return f"{_version(name)} {_hash(path.read_bytes())}"
     root = _root(name, path)
     behind = sorted({path} | imported_files(path, root))
     found = (f"{one.relative_to(root).as_posix()} {_checked(one, name)}" for one in behind)
     return _hash("\n".join(found).encode())
+
+
+def hashes_of_givers(reference: str, what: list[Any]) -> list[str]:
+    """Hashes of the user's files that a reference may name, where others define what they give.
+
+    Without a path it is the name in any file.
+    """
+    place, _, name = reference.rpartition(":")
+    modules = [one for one in sys.modules if one.startswith(FILES)]
+    givers = (
+        one
+        for one in modules
+        if Path(str(sys.modules[one].__file__)).name == Path(place).name or not place
+        if any(found is vars(sys.modules[one]).get(name, what) for found in what)
+    )
+    defining = {getattr(one, "__module__", None) for one in what}
+    found = (hash_of_module(one) for one in givers if one not in defining and _is_current(one))
+    return sorted(one for one in found if one is not None)
+
+
+def _is_current(name: str) -> bool:
+    """Whether a module of the user's is what its file says now."""
+    path = _file_of(name)
+    return path is not None and _hash(path.read_bytes()).startswith(name.rsplit("_", 2)[1])
+
+
+def has_own_file(name: str | None) -> bool:
+    """Whether a module has a file that is not installed."""
+    path = _file_of(name)
+    return path is not None and not is_installed(path)
+
+
+def _file_of(name: str | None) -> Path | None:
+    file = getattr(sys.modules.get(str(name)), "__file__", None)
+    return Path(file).resolve() if file is not None and Path(file).is_file() else None
 
 
 def _version(name: str) -> str:
