@@ -7,6 +7,7 @@ a part; mistakes of single values by the labels of their instances, the same one
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ __all__ = ["instances_of", "of_base"]
 
 SHOWN = 20  # mistakes of instances
 LOOKED_AT = 1000  # instances with mistakes, after which no more are looked for
+ROUNDED = re.compile(r"must be an integer .*not -?\d+\.\d*$")
+WHOLE = "; a range with whole = true holds integers"
 RULES: Path = ("compare", "policies")
 
 
@@ -148,7 +151,8 @@ class _Checker:
     def told(self) -> Iterator[str]:
         """What is wrong with single instances."""
         for message, (first, *others) in itertools.islice(self._wrong.items(), SHOWN):
-            yield f"{first}{f' and {len(others)} more' if others else ''}: {message}"
+            hint = WHOLE if ROUNDED.search(message) else ""
+            yield f"{first}{f' and {len(others)} more' if others else ''}: {message}{hint}"
         if len(self._wrong) > SHOWN:
             yield f"and {len(self._wrong) - SHOWN} more"
         if self.is_enough:

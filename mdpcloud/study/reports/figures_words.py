@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mdpcloud.plots.style import plain, pretty
+from mdpcloud.plots.style import plain
 from mdpcloud.study.reports.words import FRACTIONS, label_text
 
 __all__ = ["column_words", "curve_words", "panel_title", "some", "value_words"]
@@ -17,6 +18,7 @@ WORDS = {
     "difference": "cost above the best policy",
     "cost": "long-run cost",
 }
+LINE = 26  # letters in a line of a legend
 MOST_NAMED = 4  # places in a note
 
 
@@ -41,7 +43,9 @@ def panel_title(names: Sequence[str], values: Sequence[Any]) -> str:
 
 def curve_words(column: str, value: Any) -> str:
     """A curve's name in the legend."""
-    return plain(pretty(value)) if isinstance(value, str) else panel_title([column], [value])
+    if not isinstance(value, str):
+        return panel_title([column], [value])
+    return plain(textwrap.fill(label_text(value), LINE))
 
 
 def column_words(column: str) -> str:

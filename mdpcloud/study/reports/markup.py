@@ -171,7 +171,8 @@ def _marked(sentence: str) -> str:
 
 def latex(grid: Grid) -> str:
     """A floating table with a caption and a label; it needs booktabs."""
-    begin = [r"\begin{table}", r"\centering"]
+    begin = [r"% \usepackage{booktabs}"] if grid.lines else []
+    begin += [r"\begin{table}", r"\centering"]
     begin += [rf"\caption{{{_escaped(grid.caption)}}}", rf"\label{{tab:{_label(grid.name)}}}"]
     notes = [_escaped(f"{note[:1].upper()}{note[1:]}.") for note in grid.notes]
     end = [rf"\par\smallskip\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(notes)}"]

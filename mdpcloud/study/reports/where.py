@@ -17,9 +17,15 @@ def is_among(value: Any, wanted: Any) -> bool:
     --------
     >>> is_among("a", ["a", "b"]), is_among(0.1 + 0.2, 0.3), is_among(None, 0.3)
     (True, True, False)
+    >>> is_among(1.0, True), is_among(True, [1, True]), is_among(2, 2.0)
+    (False, True, True)
     """
     several = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if isinstance(value, float):
-        numbers = [one for one in several if isinstance(one, int | float)]
+    if isinstance(value, bool):
+        return any(one is value for one in several)
+    if isinstance(value, int | float):
+        numbers = (
+            one for one in several if isinstance(one, int | float) and not isinstance(one, bool)
+        )
         return any(math.isclose(value, one, rel_tol=CLOSE) for one in numbers)
     return value in several

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING, Any
@@ -50,22 +51,27 @@ EXACTNESS = {
     GIVEN: "known as the task tells, within {}",
     UNBOUNDED: "given by the task without bounds",
 }
+NAME = re.compile(r"([^\s:]+:)?[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of a policy or setting, or a rule's
 _up = Context(prec=1, rounding=ROUND_CEILING)
 
 
 def label_text(value: Any) -> str:
-    """A value of a column for people.
+    """A value of a column for people: names without underscores, other texts as they are.
 
     Examples
     --------
     >>> label_text(0.30000000000000004), label_text("begin_service"), label_text(True)
     ('0.3', 'begin service', 'yes')
+    >>> label_text("A & B_1"), label_text("my_rules.py:fast_first"), label_text("$x_1$")
+    ('A & B_1', 'fast first', '$x_1$')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
         return "none"
-    return f"{value:.6g}" if isinstance(value, int | float) else pretty(str(value), 200)
+    if isinstance(value, int | float):
+        return f"{value:.6g}"
+    return pretty(value, 200) if NAME.fullmatch(value) else str(value)
 
 
 def title_of(table: Table, instances: int) -> str:
@@ -122,10 +128,11 @@ def notes_of(selected: Selected, results: Results, wins: bool) -> list[str]:
 
 
 def _about_wins(table: Table) -> str:
-    what = "costs" if table.value in (*RELATIVE, "cost") else "values"
+    is_cost = table.value in (*RELATIVE, "cost")
+    better = "is better" if is_cost else f"has a {table.better} value"
     return (
-        f"wins: instances in which no other {_plain(table.rows)} is better, as far as the bounds "
-        f"of the {what} tell; ties count for each"
+        f"wins: instances in which no other {_plain(table.rows)} {better}, as far as the bounds "
+        f"of the {'costs' if is_cost else 'values'} tell; ties count for each"
     )
 
 

@@ -704,6 +704,13 @@ def test_mistakes_of_the_base_are_told_with_those_of_the_study(folder: Path) -> 
     assert found[2:] == [wrong]
 
 
+def test_a_range_that_is_not_whole_is_hinted_at(folder: Path) -> None:
+    axis = f"{AXIS}'parameters.nodes[0].servers'\nfirst = 1\nlast = 4\npoints = 3"
+    found = mistakes(folder, axis)
+    assert all(one.endswith("a range with whole = true holds integers") for one in found)
+    assert len(study(folder, f"{axis}\nwhole = true").instances) == 3
+
+
 def test_the_same_mistake_of_several_instances_is_told_once(folder: Path) -> None:
     found = mistakes(
         folder,

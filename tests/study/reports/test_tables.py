@@ -397,6 +397,23 @@ def test_names_that_people_could_not_tell_apart_are_spelt_out() -> None:
     assert [line[0] for line in lines] == ["x.py:fast", "y.py:fast", "slow one"]
 
 
+def test_texts_of_the_user_are_printed_as_they_are() -> None:
+    points = [Point({"case": "A & B_1: x"}, [policy("my_rules.py:fast_first", 0.5)])]
+    (line,) = summary(results_of(points), Table(by=("case",))).grid.lines
+    assert line[:2] == ("A & B_1: x", "fast first")
+
+
+def test_the_note_on_wins_of_other_values_says_which_are_better() -> None:
+    rows = [{"policy": name, "level": 1.0} for name in "ab"]
+    for better in ("smaller", "larger"):
+        found = summary(results_of([Point({}, rows)]), Table(value="level", better=better))
+        assert f"no other policy has a {better} value" in notes(found)
+
+
+def test_latex_says_which_package_it_needs() -> None:
+    assert summary(results_of(GRID)).latex().startswith("% \\usepackage{booktabs}\n")
+
+
 def test_long_labels_of_the_worst_instances_stand_below() -> None:
     axes = [f"parameter {k}" for k in range(6)]
     points = [Point(dict.fromkeys(axes, float(i)), [policy("a", 0.1 * i)]) for i in range(3)]
