@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,9 @@ DESIGN = ("size", "seed", "ranges")  # keys of those with one
 def mistakes_in(axis: Axis) -> Iterator[str]:
     """What is wrong with an axis; its values are looked at if nothing else is."""
     given = {one.name for one in fields(axis) if getattr(axis, one.name) != one.default}
-    found = [*(_in_design(axis, given) if axis.design else _in_grid(axis, given))]
+    found = [*_in_numbers(axis)]
+    if not found:
+        found = [*(_in_design(axis, given) if axis.design else _in_grid(axis, given))]
     yield from found
     if not found:
         for path in axis.targets:
@@ -34,6 +37,16 @@ def mistakes_in(axis: Axis) -> Iterator[str]:
                 yield from _told(parse_path, path)
         if not axis.design:
             yield from _in_values(axis)
+
+
+def _in_numbers(axis: Axis) -> Iterator[str]:
+    """What is wrong with numbers of an axis made in Python, as those of a file are checked."""
+    for name in ("first", "last", "step"):
+        value = getattr(axis, name)
+        if value is not None and not math.isfinite(value):
+            yield f"{name} must be a finite number, not {value!r}"
+    if axis.seed is not None and axis.seed < 0:
+        yield f"seed must be >= 0, not {axis.seed!r}"
 
 
 def _in_design(axis: Axis, given: set[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 __all__ = ["Grid", "latex", "markdown", "text"]
 
+MOST_PLACES = 6  # in the notes of LaTeX; others are comments
 WIDTH = 100  # characters of a line of a caption or note
 NUMBER = re.compile(r"-?\d+(?:\.(?P<decimals>\d+))?")
 POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)\b")
@@ -50,7 +51,7 @@ class Grid:
         Numbers of the lines at which a new part begins.
     notes : tuple of str
     places : tuple of str
-        What the cells' numbers of instances stand for; a comment in LaTeX.
+        What the cells' numbers of instances stand for; comments in LaTeX beyond the first few.
     """
 
     name: str
@@ -174,11 +175,15 @@ def latex(grid: Grid) -> str:
     begin = [r"% \usepackage{booktabs}"] if grid.lines else []
     begin += [r"\begin{table}", r"\centering"]
     begin += [rf"\caption{{{_escaped(grid.caption)}}}", rf"\label{{tab:{_label(grid.name)}}}"]
-    notes = [_escaped(f"{note[:1].upper()}{note[1:]}.") for note in grid.notes]
+    notes = [_escaped(_sentence(note)) for note in (*grid.notes, *grid.places[:MOST_PLACES])]
     end = [rf"\par\smallskip\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(notes)}"]
     end = [*end, r"\end{minipage}"] if notes else []
-    comments = [f"% {' '.join(place.split())}" for place in grid.places]
+    comments = [f"% {' '.join(place.split())}" for place in grid.places[MOST_PLACES:]]
     return "\n".join([*begin, *_tabular(grid), *end, r"\end{table}", *comments]) + "\n"
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith(tuple('.?!')) else '.'}"
 
 
 def _tabular(grid: Grid) -> list[str]:

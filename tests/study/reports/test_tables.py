@@ -410,6 +410,14 @@ def test_the_note_on_wins_of_other_values_says_which_are_better() -> None:
         assert f"no other policy has a {better} value" in notes(found)
 
 
+def test_instances_are_told_in_latex_as_long_as_they_are_few() -> None:
+    places = tuple(f"instance {i}: load {i}" for i in range(9))
+    made = latex(Grid("a", "b", ("c",), (("1",),), notes=("why?",), places=places))
+    assert "Why? Instance 0: load 0. " in made
+    assert "% instance 8: load 8" in made
+    assert "Instance 8" not in made
+
+
 def test_latex_says_which_package_it_needs() -> None:
     assert summary(results_of(GRID)).latex().startswith("% \\usepackage{booktabs}\n")
 
@@ -421,7 +429,7 @@ def test_long_labels_of_the_worst_instances_stand_below() -> None:
     assert found.grid.lines[0][-1] == "2"
     told = f"instance 2: {', '.join(f'{axis} 2' for axis in axes)}"
     assert found.grid.places == (told,)
-    assert f"\n% {told}\n" in found.latex()
+    assert f"{told[:1].upper()}{told[1:]}." in found.latex()
     assert told in " ".join(found.text().split())
 
 
