@@ -119,3 +119,29 @@ def test_a_study_of_two_such_folders_tells_what_to_do(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "would be mixed up" in done.stderr
     assert not list(tmp_path.rglob("*.json"))
+
+
+@pytest.mark.slow
+def test_what_a_file_gives_of_its_neighbours_is_found_in_other_processes(tmp_path: Path) -> None:
+    """As the file has left them: with another number than they have on their own."""
+    made(tmp_path, "CHOICE = 0\ndef rule(x):\n    return CHOICE\n")
+    source = "import beside\nbeside.CHOICE = 1\nfrom beside import rule\n"
+    (tmp_path / "gives.py").write_text(source)
+    code = (
+        "from pathlib import Path\nimport sys, mdpcloud as mc\nfrom mdpcloud.plugins import load\n"
+        "node = mc.systems.Node(1, 2.0, 0.5)\n"
+        "system = mc.systems.CloudRouting((node,), 3.0, outside_cost=0.3)\n"
+        "rule = load('gives.py:rule', Path(sys.argv[1]))\n"
+        "study = mc.study.Study.of([({}, system)], {'own': rule})\n"
+        "for backend in ('loky', 'sequential'):\n"
+        "    store = Path(sys.argv[1]) / backend\n"
+        "    for row in mc.study.run(study, store=store, backend=backend).rows():\n"
+        "        print(row['policy'], row['cost'], row['error'])\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == lines[2:]
+    assert lines[1].startswith("own ")
+    assert lines[1].endswith(" None")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mdpcloud.errors import InputError
 from mdpcloud.neighbours import imported_files, is_installed
 from mdpcloud.study.records.plain import FILES
 
-__all__ = ["has_own_file", "hash_of_module", "hashes_of_givers"]
+__all__ = ["has_own_file", "hash_of_module", "hashes_of_givers", "modules_that_give"]
 
 
 def hash_of_module(name: str) -> str | None:
@@ -38,22 +39,29 @@ def hash_of_module(name: str) -> str | None:
     return _hash("\n".join(found).encode())
 
 
-def hashes_of_givers(reference: str, what: list[Any]) -> list[str]:
-    """Hashes of the user's files that a reference may name, where others define what they give.
+def modules_that_give(what: Iterable[Any], reference: str = "") -> list[str]:
+    """Modules of the user's files that give one of these objects, by any name or by that of a text.
 
-    Without a path it is the name in any file.
+    A study may name a file for what another one defines. Without a path the text is the name in
+    any file.
     """
     place, _, name = reference.rpartition(":")
-    modules = [one for one in sys.modules if one.startswith(FILES)]
-    givers = (
+    wanted = {id(one) for one in what}
+    return [
         one
-        for one in modules
-        if Path(str(sys.modules[one].__file__)).name == Path(place).name or not place
-        if any(found is vars(sys.modules[one]).get(name, what) for found in what)
-    )
+        for one, module in [*sys.modules.items()]
+        if one.startswith(FILES)
+        if not place or Path(str(module.__file__)).name == Path(place).name
+        if wanted & {id(found) for key, found in vars(module).items() if name in ("", key)}
+        if _is_current(one)
+    ]
+
+
+def hashes_of_givers(reference: str, what: list[Any]) -> list[str]:
+    """Hashes of the user's files that a reference may name, where others define what they give."""
     defining = {getattr(one, "__module__", None) for one in what}
-    found = (hash_of_module(one) for one in givers if one not in defining and _is_current(one))
-    return sorted(one for one in found if one is not None)
+    names = {*modules_that_give(what, reference)} - defining if reference else ()
+    return sorted(str(hash_of_module(one)) for one in names)
 
 
 def _is_current(name: str) -> bool:

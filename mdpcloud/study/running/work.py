@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ import mdpcloud
 from mdpcloud.compare.run import describe_run
 from mdpcloud.errors import SolveError
 from mdpcloud.plugins import mistake_in_plugin
-from mdpcloud.study.records.identity import canonical, package_hash, sources_of
+from mdpcloud.study.records.identity import canonical, classes_of, package_hash, sources_of
+from mdpcloud.study.records.own_files import modules_that_give
 from mdpcloud.study.records.record import (
     DONE,
     FAILED,
@@ -154,10 +156,18 @@ def packed(work: Work) -> bytes | Record:
     from joblib.externals.loky.cloudpickle_wrapper import dumps
 
     try:
-        content: bytes = dumps(work)
+        content: bytes = dumps((_files(work), work))
     except Exception as error:
         return failed(work, f"it cannot be sent to another process: {in_words(error)}")
     return content
+
+
+def _files(work: Work) -> list[Any]:
+    """Modules that give what they import from neighbours, which is found where those are loaded."""
+    policies = (work.scenario.compare.policies or {}).values()
+    rules = [one for one in policies if not isinstance(one, str)]
+    what = [*classes_of(work.scenario.system), *rules, work.task.run]
+    return [sys.modules[name] for name in modules_that_give(what)]
 
 
 def compute_packed(content: bytes) -> Record | str:
@@ -168,7 +178,7 @@ def compute_packed(content: bytes) -> Record | str:
     from joblib.externals.loky.cloudpickle_wrapper import loads
 
     try:
-        work = loads(content)
+        _, work = loads(content)
         with killed_after(work.time_limit):
             return compute(work)
     except BaseException as error:  # raised by the user's code: signals are not for workers
