@@ -144,7 +144,7 @@ def _in_x(figure: Figure, known: _Known) -> Iterator[str]:
     """What is wrong with the axis along which a figure runs."""
     if figure.x is not None:
         yield from known.missing("x", figure.x)
-        if "x" in (figure.logarithmic or ""):
+        if "x" in (figure.logarithmic or "") and not figure.where:  # which may leave out some
             yield from _in_logarithmic(figure.x, known.labels.get(figure.x, ()))
         return
     taken = {figure.curves, *figure.panels, *(figure.where or {})}

@@ -90,6 +90,7 @@ def test_a_mistake_is_named_with_its_place(outputs: Outputs, told: str) -> None:
         table(value="profit_gap", by=("load",), where={"load": [0.5, 9.0], "policy": "optimum"}),
         table(value="difference", where={"truncation": "exact"}),
         figure(x=None),
+        figure(logarithmic="x", where={"load": [0.5]}),
         figure(x=None, panels=(), where={"deadline": "begin"}),
         figure(curves="deadline", panels=(), x="load", where={"policy": "restless_bandit"}),
         replace(table(value="mean_jobs[1]_upper"), measures=("mean_jobs[1]", "profit_rate")),
@@ -141,12 +142,13 @@ def test_rules_of_ones_own_have_rows_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("name", system_names())
-def test_measures_of_every_system_are_known_before_it_is_solved(name: str) -> None:
+def test_names_of_every_system_are_known_before_it_is_solved(name: str) -> None:
     (one,) = Study.of([({}, find_system(name).example())], task="evaluate").instances  # type: ignore[attr-defined]
     limited = replace(one.scenario, simulate=SimulateSettings(events=500, replications=2))
     rows = one.task.run(limited)["rows"]
     measured = {measure for row in rows for measure in row["measures"]}
     assert measured <= {*(names_of_measures([one], ["none"]) or ())}
+    assert [row["policy"] for row in rows] == names_of_policies([one])
 
 
 def test_measures_of_any_node_of_any_instance_are_known() -> None:
