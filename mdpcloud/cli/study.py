@@ -13,8 +13,8 @@ from mdpcloud.cli.study_progress import study_bar
 from mdpcloud.cli.tables import print_table
 from mdpcloud.cli.work import announce_compilation
 from mdpcloud.study import Results, Study, load, read_study, run, store_of
+from mdpcloud.study.records.garbage import no_collections
 from mdpcloud.study.records.record import DONE, sayable
-from mdpcloud.study.reports.figures import draw
 from mdpcloud.study.reports.tables import write_tables
 
 __all__ = ["UNFINISHED", "list_instances", "study"]
@@ -35,7 +35,8 @@ def study(file: Path, store: Path | None, **options: Any) -> None:
     **options
         As `mdpcloud.study.run` takes them.
     """
-    found = read_study(file)
+    with no_collections():
+        found = read_study(file)
     folder = store or store_of(found)
     announce_compilation()
     try:
@@ -44,7 +45,8 @@ def study(file: Path, store: Path | None, **options: Any) -> None:
     except KeyboardInterrupt:
         say(_interrupted(load(found, folder), file, store))
         raise typer.Exit(INTERRUPTED) from None
-    _show(results, folder)
+    with no_collections():
+        _show(results, folder)
     counts = results.counts()
     if counts[DONE] < len(found.instances):
         raise typer.Exit(UNFINISHED)
@@ -58,8 +60,17 @@ def _show(results: Results, folder: Path) -> None:
     typer.echo(_counted(results))
     for line in _problems(results):
         say(line)
-    for path in (*written, *draw(results, folder, say)):
+    for path in (*written, *_draw(results, folder)):
         say(f"written: {path}")
+
+
+def _draw(results: Results, folder: Path) -> list[Path]:
+    """Files of the figures; what draws takes long to load."""
+    if not results.study.outputs.figures:
+        return []
+    from mdpcloud.study.reports.figures import draw
+
+    return draw(results, folder, say)
 
 
 def _counted(results: Results) -> str:

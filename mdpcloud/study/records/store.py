@@ -304,12 +304,13 @@ def _bytes_of(path: str | Path) -> bytes:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EISDIR, "is no file")
-        parts = [os.read(number, found.st_size + 1)]
-        while parts[-1]:
-            parts.append(os.read(number, LARGEST))
+        raw = os.read(number, found.st_size + 1)
+        if len(raw) != found.st_size:  # it grows, or is larger than what one call reads
+            while more := os.read(number, LARGEST):
+                raw += more
     finally:
         os.close(number)
-    return b"".join(parts)
+    return raw
 
 
 def _parsed(raw: bytes, key: str, path: str | Path) -> tuple[Record | None, str]:

@@ -31,16 +31,20 @@ def as_parquet(columns: Mapping[str, Sequence[Cell]]) -> bytes | None:
     return found
 
 
-def _typed(cells: Sequence[Cell], pyarrow: Any) -> tuple[list[Cell], Any]:
+def _typed(cells: Sequence[Cell], pyarrow: Any) -> tuple[Sequence[Cell], Any]:
     """Cells, and the type of their column."""
-    kinds = {type(cell) for cell in cells} - {type(None)}
+    kinds = set(map(type, cells)) - {type(None)}
     if not kinds:
-        return list(cells), pyarrow.null()
+        return cells, pyarrow.null()
     if kinds == {bool}:
-        return list(cells), pyarrow.bool_()
+        return cells, pyarrow.bool_()
+    if kinds == {float}:
+        return cells, pyarrow.float64()
+    if kinds == {str}:
+        return cells, pyarrow.string()
     if kinds == {int} and all(abs(cell) < LARGEST for cell in cells if isinstance(cell, int)):
-        return list(cells), pyarrow.int64()
-    if kinds == {float} or (kinds == {int, float} and _exact(cells)):
+        return cells, pyarrow.int64()
+    if kinds == {int, float} and _exact(cells):
         return [None if cell is None else float(cell) for cell in cells], pyarrow.float64()
     return [None if cell is None else str(cell) for cell in cells], pyarrow.string()
 

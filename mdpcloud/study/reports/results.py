@@ -31,7 +31,7 @@ Cell: TypeAlias = str | int | float | bool | None
 MISSING = "missing"
 APART = ("measures", "status")  # of a row, which are no columns like others
 UNKNOWN = (None, None)
-PLAIN = (float, int, bool, type(None))
+PLAIN = {float, int, bool, type(None)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,17 +106,17 @@ class Results:
         rows = [row for _, _, row in found]
         columns: dict[str, list[Cell]] = {"instance": [one.number for one in instances]}
         for name in self.study.labels:
-            columns[name] = [_cell(one.labels.get(name)) for one in instances]
+            columns[name] = _cells([one.labels.get(name) for one in instances])
         taken = {*columns, "error", "key"}
         for name in _names(rows):
             if name not in APART:
                 column = f"result_{name}" if name in taken else name
-                columns[column] = [_cell(row.get(name)) for row in rows]
+                columns[column] = _cells([row.get(name) for row in rows])
         columns |= self._measures(rows)
-        columns["status"] = [
-            _cell(row.get("status") or record["status"]) for _, record, row in found
-        ]
-        columns["error"] = [_cell(record["error"]) for _, record, _ in found]
+        columns["status"] = _cells(
+            [row.get("status") or record["status"] for _, record, row in found]
+        )
+        columns["error"] = _cells([record["error"] for _, record, _ in found])
         columns["key"] = [one.key for one in instances]
         return {sayable(name): cells for name, cells in columns.items()}
 
@@ -161,6 +161,13 @@ def _check_measures(wanted: Iterable[str], mappings: Iterable[Mapping[str, Any]]
 
 def _middle(lower: float | None, upper: float | None) -> float | None:
     return None if lower is None or upper is None else lower + 0.5 * (upper - lower)
+
+
+def _cells(values: list[Any]) -> list[Cell]:
+    """Values of rows as cells; most columns are fit to be ones as they are."""
+    if set(map(type, values)) <= PLAIN:
+        return values
+    return [_cell(value) for value in values]
 
 
 def _cell(value: Any) -> Cell:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdpcloud.errors import InputError
+from mdpcloud.study.records.garbage import no_collections
 from mdpcloud.study.records.identity import classes_of, sources_of
 from mdpcloud.study.records.record import DONE, Record
 
@@ -51,6 +52,7 @@ class Found:
         )
 
 
+@no_collections()
 def find(study: Study, store: Store, *, resume: bool, keep_old: bool, retry_failed: bool) -> Found:
     """What a store, whose folder there is, holds of a study.
 
