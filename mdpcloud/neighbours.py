@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import hashlib
 import sys
 import sysconfig
 import warnings
@@ -18,13 +19,14 @@ from pathlib import Path
 
 from mdpcloud.errors import InputError
 
-__all__ = ["MixedUp", "importable", "imported_files", "imports_of", "is_installed"]
+__all__ = ["MixedUp", "importable", "imported_files", "imports_of", "is_installed", "loaded_with"]
 
 PACKAGE = Path(__file__).resolve().parent
 Import = tuple[int, str]
 """Number of leading dots, and what follows them."""
 
 _known: dict[str, tuple[Path, bytes]] = {}  # place and content of those that files import
+_names: dict[Path, tuple[str, ...]] = {}  # of those that each file imported
 
 
 class MixedUp(InputError):
@@ -47,7 +49,13 @@ def importable(path: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(folder)
-    _known.update(_checked(path))
+    _known.update(found := _checked(path))
+    _names[path] = tuple(found)
+
+
+def loaded_with(path: Path) -> dict[str, str]:
+    """Name and hash of the neighbours that a file imported when this process loaded it."""
+    return {name: hashlib.sha256(_known[name][1]).hexdigest() for name in _names.get(path, ())}
 
 
 def _checked(path: Path) -> dict[str, tuple[Path, bytes]]:

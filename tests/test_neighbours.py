@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+import mdpcloud as mc
 from mdpcloud import neighbours
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import load
+from mdpcloud.study.running.work import compute_packed, packed, work_of
 
 RULES = "import beside\ndef rule(x):\n    return beside.CHOICE\n"
 LATER = "def rule(x):\n    import beside\n    return beside.CHOICE\n"
@@ -21,6 +23,7 @@ BETWEEN = "import beside\ndef choice():\n    return beside.CHOICE\n"
 @pytest.fixture(autouse=True)
 def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(neighbours, "_known", {})
+    monkeypatch.setattr(neighbours, "_names", {})
     before = set(sys.modules)
     yield
     for name in sys.modules.keys() - before:
@@ -145,3 +148,22 @@ def test_what_a_file_gives_of_its_neighbours_is_found_in_other_processes(tmp_pat
     assert lines[:2] == lines[2:]
     assert lines[1].startswith("own ")
     assert lines[1].endswith(" None")
+
+
+def test_a_worker_that_has_loaded_a_neighbour_before_an_edit_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule: Any = load("rules.py:rule", made(tmp_path))
+    node = mc.systems.Node(1, 2.0, 0.5)
+    system = mc.systems.CloudRouting((node,), 3.0, outside_cost=0.3)
+    (one,) = mc.study.Study.of([({}, system)], {"own": rule}).instances
+    content = packed(work_of(one))
+    assert isinstance(content, bytes)
+    found = compute_packed(content)
+    assert isinstance(found, dict)
+    assert found["status"] == "done"
+    before = tmp_path / "beside.py", b"CHOICE = 1"
+    monkeypatch.setitem(neighbours._known, "beside", before)
+    found = compute_packed(content)
+    assert isinstance(found, str)
+    assert "has loaded other versions of the user's files" in found

@@ -18,11 +18,13 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mdpcloud
 from mdpcloud.compare.run import describe_run
 from mdpcloud.errors import SolveError
+from mdpcloud.neighbours import loaded_with
 from mdpcloud.plugins import mistake_in_plugin
 from mdpcloud.study.records.identity import canonical, classes_of, package_hash, sources_of
 from mdpcloud.study.records.own_files import modules_that_give
@@ -156,7 +158,8 @@ def packed(work: Work) -> bytes | Record:
     from joblib.externals.loky.cloudpickle_wrapper import dumps
 
     try:
-        content: bytes = dumps((_files(work), work))
+        files = _files(work)
+        content: bytes = dumps((files, _neighbours(files), work))
     except Exception as error:
         return failed(work, f"it cannot be sent to another process: {in_words(error)}")
     return content
@@ -170,6 +173,11 @@ def _files(work: Work) -> list[Any]:
     return [sys.modules[name] for name in modules_that_give(what)]
 
 
+def _neighbours(files: list[Any]) -> list[dict[str, str]]:
+    """What the files were loaded with: workers that live on may have loaded them before an edit."""
+    return [loaded_with(Path(str(one.__file__))) for one in files]
+
+
 def compute_packed(content: bytes) -> Record | str:
     """The record of a work from `packed`, or why it cannot be computed here; never raises.
 
@@ -178,7 +186,9 @@ def compute_packed(content: bytes) -> Record | str:
     from joblib.externals.loky.cloudpickle_wrapper import loads
 
     try:
-        _, work = loads(content)
+        files, neighbours, work = loads(content)
+        if neighbours != _neighbours(files):
+            return "its worker has loaded other versions of the user's files; start it again"
         with killed_after(work.time_limit):
             return compute(work)
     except BaseException as error:  # raised by the user's code: signals are not for workers
