@@ -98,7 +98,14 @@ def test_the_cluster_of_slurm_names_what_there_is() -> None:
         for node in ast.walk(ast.parse(block))
         if isinstance(node, ast.Call)
     }
-    assert set(calls["SLURMCluster"]) <= {
+    named = [
+        ast.literal_eval(key)
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+    ]
+    assert calls["SLURMCluster"] == [None, None]  # two mappings
+    assert set(named) == {
         "queue", "account", "walltime", "cores", "processes", "memory", "worker_extra_args",
     }  # fmt: skip
     assert calls["cluster.adapt"] == ["maximum_jobs"]
