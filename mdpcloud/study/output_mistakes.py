@@ -12,6 +12,7 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 from mdpcloud.plugins import did_you_mean
+from mdpcloud.study.figure_places import collisions
 from mdpcloud.study.known_names import names_of_measures, names_of_policies
 from mdpcloud.study.outputs import Figure, Outputs, Table
 from mdpcloud.study.reports.where import is_among
@@ -45,7 +46,12 @@ def mistakes_in_columns(outputs: Outputs, task: Task, labels: Values) -> Iterato
 
 
 def mistakes_in_names(outputs: Outputs, instances: Collection[Instance]) -> Iterator[str]:
-    """What is wrong with the names of policies and measures of the package's own tasks."""
+    """What is wrong with names of policies and measures, and with places in figures.
+
+    Of the package's own tasks.
+    """
+    for number, figure in enumerate(outputs.figures):
+        yield from (f"figures[{number}]: {text}" for text in collisions(figure, instances))
     names = names_of_policies(instances)
     if names is not None:
         for what in ("tables", "figures"):

@@ -68,9 +68,17 @@ def figure(**settings: Any) -> Outputs:
         (figure(where={"deadline": ["x"]}), "figures[0].where: no row has deadline = ['x']"),
         (figure(where={"policy": ["x"]}), "figures[0].where: no row has policy = ['x']"),
         (figure(x=None, panels=()), "figures[0].x is missing; it must be one of load, deadline"),
-        (figure(x="deadline", logarithmic="xy"), "figures[0].logarithmic: 'x' cannot be: deadline"),
+        (
+            figure(x="deadline", panels=("load",), logarithmic="xy"),
+            "figures[0].logarithmic: 'x' cannot be: deadline",
+        ),
         (figure(logarithmic="x"), "figures[0].logarithmic: 0 of 'load' has no place there"),
         (figure(title="$\\lamda$"), "figures[0].title: '$\\\\lamda$' cannot be drawn"),
+        (
+            figure(panels=()),
+            "figures[0]: several instances stand at load = 0.0; they differ in deadline ('begin', "
+            "'end', ...): name it in panels or curves, or a value in where",
+        ),
         (Outputs(("mean_job",)), "measures[0]: there is no 'mean_job'; did you mean 'mean_jobs'?"),
         (
             Outputs(("xyz",)),
@@ -90,6 +98,10 @@ def test_a_mistake_is_named_with_its_place(outputs: Outputs, told: str) -> None:
         table(value="profit_gap", by=("load",), where={"load": [0.5, 9.0], "policy": "optimum"}),
         table(value="difference", where={"truncation": "exact"}),
         figure(x=None),
+        figure(panels=(), where={"deadline": "end", "policy": "optimum"}),
+        figure(panels=(), y="profit_gap"),  # which may not be there
+        figure(panels=(), kind="bars"),
+        figure(panels=(), curves="deadline", where={"policy": "optimum"}),
         figure(logarithmic="x", where={"load": [0.5]}),
         figure(x=None, panels=(), where={"deadline": "begin"}),
         figure(curves="deadline", panels=(), x="load", where={"policy": "restless_bandit"}),
@@ -134,6 +146,19 @@ def test_names_are_those_of_the_rows(simulate: Any) -> None:
     assert [row["policy"] for row in rows] == names_of_policies(one.instances)
     measured = {name for row in rows for name in row["measures"]}
     assert measured <= {*names_of_measures(one.instances, ["none"])}
+
+
+def test_instances_of_different_policies_may_stand_at_the_same_place() -> None:
+    outputs = figure(panels=())
+    parts = [
+        Study.of([({"load": 0.5, "block": name}, SYSTEM)], name)
+        for name in ("restless_bandit", "policy_improvement")
+    ]
+    both = [part.instances[0] for part in parts]
+    assert [*mistakes_in_names(outputs, both)] == []
+    same = replace(both[0], number=1, labels={"load": 0.5, "block": "other"})
+    (told,) = mistakes_in_names(outputs, [both[0], same])
+    assert "they differ in block ('restless_bandit', 'other', ...)" in told
 
 
 def test_rules_of_ones_own_have_rows_by_their_names() -> None:

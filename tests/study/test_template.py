@@ -22,7 +22,10 @@ def test_every_commented_setting_of_the_template_is_one(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(new_scenario("cloud_routing"))
     setting = re.compile(r"^# (\[|[\"\w.\[\]]+ +=)", re.MULTILINE)
     text = re.sub(r"^# (policies|task) = .*$", "", new_study(), flags=re.MULTILINE)
-    (tmp_path / "study.toml").write_text(setting.sub(r"\1", text))
+    text = setting.sub(r"\1", text)
+    axes = ("deadline", "patience", "nodes[0].servers", "outside_cost", "nodes[1].servers", "ties")
+    text = text.replace('panels = ["deadline"]', f"panels = {[*axes]}")
+    (tmp_path / "study.toml").write_text(text)
     study = read_study(tmp_path / "study.toml")
     assert len(study.instances) == 2 * 5 * 3 * 2 * 20
     assert len(study.outputs.figures) == 2
