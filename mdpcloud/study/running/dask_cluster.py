@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import mdpcloud
 from mdpcloud.errors import InputError
 from mdpcloud.study.records.identity import package_hash
-from mdpcloud.study.running.supply import ONE_THREAD, TRIES
+from mdpcloud.study.running.supply import ONE_THREAD
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -117,7 +117,7 @@ def own_cluster(workers: int) -> Any:
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
-        scheduler_kwargs={"allowed_failures": TRIES - 1},
+        scheduler_kwargs={"allowed_failures": 0},
         env=ONE_THREAD,
         preload=[DEAF],
     )

@@ -25,7 +25,7 @@ from mdpcloud.study.running.dask_cluster import (
     find_scheduler,
     own_cluster,
 )
-from mdpcloud.study.running.supply import Supply, answer, cores, stop
+from mdpcloud.study.running.supply import TRIES, Supply, answer, cores, stop
 from mdpcloud.study.running.work import Work, compute_packed
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class DaskEngine:
         try:
             for found in answers:
                 if isinstance(found, BaseException):
-                    _how_it_died(found)
+                    _deaths(found)
                 else:
                     yield supply.record(*found)
                 yield from supply.refused()
@@ -127,21 +127,29 @@ class DaskEngine:
 def _alone(supply: Supply, client: Client) -> Iterator[Record]:
     """Records of works one by one, so that it is certain which of them costs its worker."""
     for key, content in supply.suspects():
+        yield supply.record(key, _answer_alone(content, supply.out[key].time_limit, client))
+
+
+def _answer_alone(content: bytes, time_limit: float | None, client: Client) -> Record | str:
+    """The answer of `compute_packed`, or how a work killed its workers."""
+    deaths = 0
+    while deaths < TRIES:
         try:
-            found = client.submit(compute_packed, content, pure=False).result()
+            found: Record | str = client.submit(compute_packed, content, pure=False).result()
         except Exception as error:
-            found = _how_it_died(error)
-            if (limit := supply.out[key].time_limit) is not None:
-                found += f", or went on after the time limit of {limit:g} s"
-        yield supply.record(key, found)
+            deaths += _deaths(error)
+        else:
+            return found
+    late = "" if time_limit is None else f", or went on after the time limit of {time_limit:g} s"
+    return f"it killed its worker {deaths} times{late}"
 
 
-def _how_it_died(error: BaseException) -> str:
-    """How a work killed its workers; an error that came otherwise is raised."""
+def _deaths(error: BaseException) -> int:
+    """How many workers a work has cost; an error that came otherwise is raised."""
     from distributed import KilledWorker
 
     if isinstance(error, KilledWorker):
-        return f"it killed its worker {error.allowed_failures + 1} times"
+        return int(error.allowed_failures) + 1
     if isinstance(error, _losses()):
         raise error
     raise InputError(f"a worker cannot compute ({error!r}); {HEALTH}") from error
