@@ -119,7 +119,7 @@ DOES: Mapping[str, Callable[[Spot], Any]] = {
     "hold": _hold,
     "fill": _fill,
     "mine": lambda _: _raise(Mine("x" * 10_000 + "\udcff")),
-    "surrogate": lambda _: _raise(ValueError("no file a\udcff")),
+    "surrogate": lambda _: _raise(ValueError("no file \x00a\udcff")),
     "raise": lambda spot: _raise(KeyError(f"number {spot.number}")),
     "input": lambda _: _raise(InputError("servers must be >= 1, not 0")),
     "unsolved": lambda _: _raise(

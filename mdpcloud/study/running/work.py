@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["Work", "compute", "compute_packed", "failed", "packed", "work_of"]
 
 LONGEST = 2000  # characters of an error
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # what terminals obey, but for tab and newline
 FILES = re.compile(r"mdpcloud\.plugins\.file_\w+\.")  # what classes of the user's files are below
 
 
@@ -142,7 +143,7 @@ def _told(text: str) -> str:
     """A text as the error of a record: not too long, and as any file and terminal can hold it."""
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]} ... ({len(text)} characters)"
-    return sayable(text)
+    return sayable(CONTROL.sub(lambda found: repr(found[0])[1:-1], text))
 
 
 def _sources(work: Work) -> dict[str, Any]:

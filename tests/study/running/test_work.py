@@ -80,7 +80,7 @@ def test_an_error_is_short_and_of_what_any_file_can_hold():
     assert "plugins" not in long
     assert 2000 < len(long) < 2100
     assert "characters)" in long
-    assert "ValueError: no file a\\udcff" in odd
+    assert "ValueError: no file \\x00a\\udcff" in odd
 
 
 def test_rows_of_what_did_not_converge_are_kept():
