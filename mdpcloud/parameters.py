@@ -199,8 +199,12 @@ def _describe_type(base: Any) -> str:
     if origin is tuple:
         return f"a list of {len(arguments)}: " + ", ".join(describe(hint) for hint in arguments)
     if isinstance(base, type) and dataclasses.is_dataclass(base):
-        return f"a {base.__name__} ({', '.join(hints(base))})"
-    return f"a {getattr(base, '__name__', base)}"
+        return f"{_with_article(base.__name__)} ({', '.join(hints(base))})"
+    return _with_article("value" if base is Any else str(getattr(base, "__name__", base)))
+
+
+def _with_article(noun: str) -> str:
+    return f"an {noun}" if noun[:1] in "AEIOUaeiou" else f"a {noun}"
 
 
 def _describe_tagged(field: str, options: dict[str, Any]) -> str:

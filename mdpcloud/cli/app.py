@@ -233,7 +233,12 @@ def study(
         typer.Option("--retry-failed", help="Try again what failed or did not converge."),
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Longest time of an instance.")
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Longest time of an instance: solvers stop then with their bounds, your own code "
+            "after half as long again and a second.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the instances; compute nothing.")

@@ -61,9 +61,9 @@ def _draw_bars(axes: Axes, one: Series, bars: Sequence[Series], looks: Looks, sc
     left = width * (bars.index(one) - 0.5 * (len(bars) - 1))
     x, y = np.array(one.x, float) + left, scale.drawn(one.y)
     axes.bar(x, y, 0.92 * width, zorder=2, **looks.bar(one))
-    there = x[np.isfinite(y)]  # a bar of height 0 is a line
-    ends = there - 0.46 * width, there + 0.46 * width
-    axes.hlines(np.zeros(there.size), *ends, color=looks.colour(one), linewidth=1.5, zorder=2.5)
+    empty = x[np.asarray(y) == 0.0]  # a bar of height 0 is a line
+    ends = empty - 0.46 * width, empty + 0.46 * width
+    axes.hlines(np.zeros(empty.size), *ends, color=looks.colour(one), linewidth=0.9, zorder=2.5)
 
 
 def _draw_shares(axes: Axes, one: Series, looks: Looks, scales: Mapping[str, Scale]) -> None:

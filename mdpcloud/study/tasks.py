@@ -10,13 +10,16 @@ and `COLUMNS` what their rows hold; a study file may name one of the user's own,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mdpcloud as mc
 from mdpcloud.errors import InputError, SolveError
+from mdpcloud.numbers import enclosing
 from mdpcloud.plugins import did_you_mean, is_reference, load
 from mdpcloud.study.index_tasks import CURVES, PROPERTIES, index_curves, index_properties
 from mdpcloud.study.records.own import identity_of
@@ -171,12 +174,17 @@ def _ends(
     """
     if best is None or None in (row[name], row["lower"], row["upper"]):
         return None, None
-    if name == "absolute_gap":
-        return row["lower"] - best["upper"], row["upper"] - best["lower"]
-    if earned is None or earned <= best["upper"]:
+    if not math.isfinite(best["upper"] - best["lower"]):
         return None, None
-    corners = [(row[x] - best[y]) / (earned - best[y]) for x in ENDS for y in ENDS]
-    return min(corners), max(corners)
+    part = name == "profit_gap"
+    if part and (earned is None or earned <= best["upper"]):
+        return None, None
+    corners = [
+        (cost - optimum) / (Fraction(earned or 0.0) - optimum if part else 1)
+        for cost in map(Fraction, (row["lower"], row["upper"]))
+        for optimum in map(Fraction, (best["lower"], best["upper"]))
+    ]
+    return enclosing(min(corners), -math.inf), enclosing(max(corners), math.inf)
 
 
 def evaluate(scenario: Scenario) -> Result:

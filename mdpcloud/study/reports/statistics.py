@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from mdpcloud.numbers import enclosing
+
 __all__ = ["HIGH", "Bounded", "Entry", "Statistics", "quantile", "statistics_of", "winners"]
 
 MEDIAN, HIGH = Fraction(1, 2), Fraction(19, 20)
@@ -148,7 +150,7 @@ def quantile(numbers: Iterable[Bounded], q: Fraction) -> Bounded:
     """
     values, lowers, uppers = (sorted(ends) for ends in zip(*numbers, strict=True))
     value, lower, upper = (_between(ends, q) for ends in (values, lowers, uppers))
-    return Bounded(float(value), _rounded(lower, -math.inf), _rounded(upper, math.inf))
+    return Bounded(float(value), enclosing(lower, -math.inf), enclosing(upper, math.inf))
 
 
 def _between(ordered: Sequence[float], q: Fraction) -> Fraction | float:
@@ -161,13 +163,6 @@ def _between(ordered: Sequence[float], q: Fraction) -> Fraction | float:
             return end
     low, high = map(Fraction, ordered[k : k + 2])
     return low + (place - k) * (high - low)
-
-
-def _rounded(exact: Fraction | float, towards: float) -> float:
-    """The float next to an exact number, or the one after it in a direction, to enclose it."""
-    found = float(exact)
-    encloses = found <= exact if towards < 0 else found >= exact
-    return found if encloses else math.nextafter(found, towards)
 
 
 def winners(

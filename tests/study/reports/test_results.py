@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +288,13 @@ def test_each_row_of_a_comparison_tells_of_the_optimum_and_bounds_of_all_gaps() 
                 assert row[f"{gap}_lower"] <= row[gap] <= row[f"{gap}_upper"]
             else:
                 assert row[gap] is None
+
+
+def test_the_bounds_of_gaps_are_rounded_outwards() -> None:
+    for row in compared(1e-6).rows()[1:]:
+        ends = [Fraction(row[end]) for end in ("lower", "upper")]
+        best = [Fraction(row[f"optimum_{end}"]) for end in ("lower", "upper")]
+        gaps = [cost - optimum for cost in ends for optimum in best]
+        parts = [(c - o) / (Fraction(2.5) - o) for c in ends for o in best]
+        for name, exact in (("absolute_gap", gaps), ("profit_gap", parts)):
+            assert row[f"{name}_lower"] <= min(exact) <= max(exact) <= row[f"{name}_upper"]
