@@ -45,7 +45,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/mypy || status=1; \
 	$(BIN)/lint-imports || status=1; \
 	[ $$status -eq 0 ] || echo "ruff, mypy or import-linter found mistakes (above); pytest runs all the same"; \
-	$(BIN)/pytest || status=1; \
+	$(BIN)/pytest -n 2 --dist loadscope || status=1; \
 	exit $$status
 
 bench: $(VENV)/.installed-test

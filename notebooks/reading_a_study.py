@@ -123,7 +123,8 @@ path = "parameters.outside_cost"
 values = [0.3, 0.6]
 """
 
-Path("loads.toml").write_text(LOADS + COSTS)
+PANELS = LOADS.replace('panels = ["deadline"]', 'panels = ["deadline", "outside_cost"]')
+Path("loads.toml").write_text(PANELS + COSTS)
 wider = mc.study.read_study("loads.toml")
 kept = mc.study.load(wider).counts()
 results = mc.study.run(wider, jobs=2, resume=True)
