@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["STOPPING", "terminable"]
+__all__ = ["STOPPING", "postponed", "terminable"]
 
 STOPPING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -49,3 +49,21 @@ def terminable() -> Iterator[None]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """Call the handlers of what stops a run only when this has ended; in the main thread alone."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {one: signal.getsignal(one) for one in STOPPING if is_main}
+    came: list[tuple[int, FrameType | None]] = []
+    ours = {one: handler for one, handler in handlers.items() if callable(handler)}
+    for one in ours:
+        signal.signal(one, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        for one, handler in ours.items():
+            signal.signal(one, handler)
+    for number, frame in came[:1]:
+        ours[signal.Signals(number)](number, frame)

@@ -23,7 +23,7 @@ from typing import Any
 
 from mdpcloud.errors import MdpcloudError
 from mdpcloud.study.records.record import NOT_CONVERGED, Record
-from mdpcloud.study.running.interrupts import STOPPING
+from mdpcloud.study.running.interrupts import STOPPING, postponed
 from mdpcloud.study.running.supply import ONE_THREAD, Supply, cores
 from mdpcloud.study.running.time_limits import KILLED, last_moment
 from mdpcloud.study.running.work import Work, compute, compute_packed, failed
@@ -193,8 +193,24 @@ def _workers_of_their_own(count: int) -> Iterator[Sequence[_OneWorker]]:
     try:
         yield workers
     finally:
-        with ThreadPoolExecutor(count) as threads:
+        with _unheard_managers(), ThreadPoolExecutor(count) as threads:
             list(threads.map(_OneWorker.end, workers))
+
+
+@contextlib.contextmanager
+def _unheard_managers() -> Iterator[None]:
+    """Without what loky's threads say when their pool ends while they hand out its first work."""
+    before = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if args.thread is None or not args.thread.name.startswith("ExecutorManager"):
+            before(args)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _pool_of_one() -> Any:
@@ -224,16 +240,21 @@ def _workers() -> dict[str, Any]:
 def _deaf() -> Iterator[None]:
     """Start processes that no signal to all of them interrupts, not even while they import modules.
 
-    They inherit what is blocked; what comes meanwhile comes here when this has ended.
+    They inherit what is blocked. Other threads still take signals, whose handlers Python calls in
+    the main one: these wait until this has ended. Loky's tracker unblocks signals as it starts.
     """
+    from joblib.externals.loky.backend import resource_tracker
+
+    resource_tracker.ensure_running()
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with postponed():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(main: int) -> None:

@@ -520,7 +520,7 @@ AXIS = "[[axes]]\npath = "
             "policies[0]: the system has no policy 'restles_bandit'; ",
         ),
         ('policies = ["own.py:rul"]', "policies[0]: own.py has no 'rul'; did you mean 'rule'?"),
-        ("axes = 3", "axes must be a list, each a Axis"),
+        ("axes = 3", "axes must be a list, each an Axis"),
         ('axes = [{ pth = "load" }]', "axes[0].pth is not known; did you mean 'path'?"),
         (f"{AXIS}'load'\nvalues = []", "axes[0].values must be a list of at least 1"),
         (f"{AXIS}'load'\nfirst = true\nlast = 2", "axes[0].first must be a finite number, or left"),
