@@ -18,6 +18,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from mdpcloud.plots.names import plain, pretty
+
 __all__ = [
     "COLUMN",
     "PAGE",
@@ -52,7 +54,6 @@ ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 LINES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)  # yellow is too pale for a line
 AREAS = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)
 REFUSALS = {"outside", "reject", "refuse", "block", "lost"}
-PEOPLE = {"bernoulli", "erlang", "whittle"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
@@ -208,23 +209,6 @@ def clean(axes: Axes, *, grid: str | None = None, page: Page = SCREEN) -> Axes:
 def whole_numbers() -> MaxNLocator:
     """Ticks at a few integers."""
     return MaxNLocator(6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
-
-
-def pretty(name: str, width: int = 26) -> str:
-    """A policy's name for people, in lines of at most ``width`` characters.
-
-    Examples
-    --------
-    >>> pretty("policy_improvement"), pretty("my_rules.py:join_fastest"), pretty("bernoulli_split")
-    ('policy improvement', 'join fastest', 'Bernoulli split')
-    """
-    words = name.rsplit(":", 1)[-1].replace("_", " ").split()
-    return textwrap.fill(" ".join(w.title() if w in PEOPLE else w for w in words), width)
-
-
-def plain(text: str) -> str:
-    """Text in which a dollar sign does not begin a formula."""
-    return text.replace("$", r"\$")
 
 
 def policy_colours(names: Sequence[str]) -> dict[str, tuple[Any, str]]:

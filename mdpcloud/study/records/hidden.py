@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from mdpcloud.errors import InputError
 from mdpcloud.study.records.own import identity_of
 from mdpcloud.study.records.own_parts import ATOMS, without_caches
+from mdpcloud.study.records.plain import field_names
 
 __all__ = ["hidden_in"]
 
@@ -53,30 +54,32 @@ def _hidden(value: Any, where: str) -> Iterator[tuple[str, Any]]:
     kind = type(value)
     if kind in (list, tuple):
         for i, one in enumerate(value):
-            yield from _hidden(one, f"{where}[{i}]")
+            if type(one) not in ATOMS:  # most are, and there are many
+                yield from _hidden(one, f"{where}[{i}]")
     elif kind in (dict, types.MappingProxyType):
         for name, one in value.items():
             yield from _hidden(one, f"{where}.{name}")
     elif is_dataclass(kind) and not isinstance(value, BUILT_IN):
         if more := _attributes(value):
             yield where, more
-        for name in _fields(kind):
-            yield from _hidden(getattr(value, name), f"{where}.{name}")
+        for name in field_names(kind):
+            one = getattr(value, name)
+            if type(one) not in ATOMS:
+                yield from _hidden(one, f"{where}.{name}")
     elif kind not in ATOMS and not _is_plain(value):
         yield where, value
 
 
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
-
-
 def _attributes(value: Any) -> dict[str, Any]:
     """Attributes of a dataclass that are neither fields nor computed of them at first use."""
+    names = field_names(type(value))  # type: ignore[arg-type]  # mypy takes no class for hashable
     state = object.__getstate__(value)
+    if type(state) is dict and len(state) == len(names):  # fields, unless one has been deleted
+        return {name: what for name, what in state.items() if name not in names}
     parts = state if isinstance(state, tuple) else (state,)
     held = {name: what for part in parts if part for name, what in part.items()}
     found: dict[str, Any] = without_caches(held, type(value))
-    return {name: what for name, what in found.items() if name not in _fields(type(value))}
+    return {name: what for name, what in found.items() if name not in names}
 
 
 def _is_plain(value: Any) -> bool:

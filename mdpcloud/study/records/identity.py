@@ -15,8 +15,8 @@ import dataclasses
 import hashlib
 import json
 import posixpath
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,8 @@ from mdpcloud.model.limit import limit_of
 from mdpcloud.plugins import is_reference
 from mdpcloud.study.records.hidden import hidden_in
 from mdpcloud.study.records.own import hash_of, identity_of
-from mdpcloud.study.records.plain import name_of_object, plain
+from mdpcloud.study.records.own_parts import ATOMS
+from mdpcloud.study.records.plain import field_names, name_of_object, plain
 
 if TYPE_CHECKING:
     from mdpcloud.scenario import Scenario
@@ -59,7 +60,7 @@ def content_of(scenario: Scenario, task: str) -> dict[str, Any]:
         "policies": _policies(scenario),
         "ties": scenario.compare.ties,
         "solve": _solve(scenario.solve),
-        "simulate": _settings(scenario.simulate, "simulate"),
+        "simulate": _known(scenario.simulate, "simulate"),
     }
     if hidden := hidden_in(scenario.system, "parameters"):
         found["hidden"] = hidden
@@ -95,13 +96,20 @@ def _rule(label: str, what: Any, spelt: str | None) -> str:
 
 
 def _solve(settings: Any) -> dict[str, Any]:
+    if settings.constraints is None:
+        return {**_known(settings, "solve"), "constraints": {}}
     found = _settings(settings, "solve")
-    limits = {name: limit_of(one, name) for name, one in (settings.constraints or {}).items()}
+    limits = {name: limit_of(one, name) for name, one in settings.constraints.items()}
     found["constraints"] = {
         name: [None if one is None else float(one) for one in (limit.at_least, limit.at_most)]
         for name, limit in limits.items()
     }
     return found
+
+
+@lru_cache(maxsize=64)  # all instances of a study have the same
+def _known(settings: Hashable, name: str) -> dict[str, Any]:
+    return _settings(settings, name)
 
 
 def _settings(settings: Any, name: str) -> dict[str, Any]:
@@ -194,11 +202,13 @@ def _own(scenario: Scenario, task: Any) -> Iterator[tuple[str, str]]:
 
 def classes_of(value: Any) -> set[type[Any]]:
     """Classes of a dataclass and of all that it holds."""
+    if type(value) in ATOMS:
+        return set()
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         return {kind for one in value for kind in classes_of(one)}
     if not dataclasses.is_dataclass(value):
         return set()
-    parts = [getattr(value, one.name) for one in dataclasses.fields(value)]
+    parts = [getattr(value, name) for name in field_names(type(value))]  # type: ignore[arg-type]
     return {type(value)} | classes_of(parts)

@@ -12,7 +12,7 @@ from typing import Any
 
 from mdpcloud.errors import InputError
 
-__all__ = ["is_own", "name_of_object", "plain"]
+__all__ = ["field_names", "is_own", "name_of_object", "plain"]
 
 PACKAGE = f"{__name__.partition('.')[0]}."
 FILES = f"{PACKAGE}plugins."  # modules of the user's files lie below this one
@@ -62,7 +62,7 @@ def _plain_parts(value: Any, where: str) -> Any:
         return {_text(name, where): plain(one, f"{where}.{name}") for name, one in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
-        parts = {name: plain(getattr(value, name), f"{where}.{name}") for name in _fields(kind)}
+        parts = {name: plain(getattr(value, name), f"{where}.{name}") for name in field_names(kind)}
         return {"class": name_of_object(kind), **parts}
     if hasattr(value, "tolist"):  # arrays and scalars of numpy
         return plain(value.tolist(), where)
@@ -79,7 +79,8 @@ def _text(name: Any, where: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _fields(kind: Any) -> tuple[str, ...]:
+def field_names(kind: Any) -> tuple[str, ...]:
+    """Names of the fields of a dataclass."""
     return tuple(one.name for one in fields(kind))
 
 

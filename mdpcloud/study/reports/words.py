@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
-from mdpcloud.plots.style import pretty
+from mdpcloud.plots.names import pretty
 from mdpcloud.study.outputs import Table
 from mdpcloud.study.reports.exactness import (
     CAPPED,

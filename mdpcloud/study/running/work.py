@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mdpcloud
-from mdpcloud.compare.run import describe_run
 from mdpcloud.errors import SolveError
 from mdpcloud.neighbours import loaded_with
 from mdpcloud.plugins import mistake_in_plugin
@@ -209,6 +208,8 @@ class _Clock:
         self.cpu = time.process_time()
 
     def run(self) -> dict[str, Any]:
+        from mdpcloud.compare.run import describe_run  # not needed to resume what is done
+
         return {
             "host": platform.node(),
             "pid": os.getpid(),
